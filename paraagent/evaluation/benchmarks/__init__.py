@@ -1,0 +1,1 @@
+"""Benchmarks: which tasks a system is judged on."""

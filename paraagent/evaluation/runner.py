@@ -1,0 +1,67 @@
+"""Runner: the same tasks, in the same batches, for every system.
+
+A unit is a fixed batch of tasks with its own seed. It is what resumes after a kill: a local model's rounding depends on
+which episodes share a batch, so half a batch is never continued, it is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paraagent.config import RewardConfig
+from paraagent.errors import RunError
+from paraagent.seeds import derive
+from paraagent.task import Task
+from paraagent.trace import Episode
+
+if TYPE_CHECKING:
+    from paraagent.agents.policy import Policy
+    from paraagent.rewards.score import Rewards
+    from paraagent.toolenv.env import ToolEnv
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Tasks that run together."""
+
+    key: str
+    seed: int
+    tasks: tuple[Task, ...]
+
+    @property
+    def attempts(self) -> list[tuple[Task, int]]:
+        """(task, seed of the attempt); the seed is the same for every system, so that they are compared in pairs."""
+        return [(task, derive(self.seed, task.task_id)) for task in self.tasks]
+
+
+def plan_units(tasks: Sequence[Task], batch: int, seed: int) -> list[Unit]:
+    """Consecutive batches of at most `batch` tasks."""
+    starts = range(0, len(tasks), batch)
+    return [
+        Unit(key=f"batch-{index:04d}", seed=derive(seed, "unit", index), tasks=tuple(tasks[start : start + batch]))
+        for index, start in enumerate(starts)
+    ]
+
+
+async def run_unit(
+    unit: Unit, policy: Policy, env: Callable[[], ToolEnv], config: RewardConfig
+) -> list[tuple[Episode, Rewards]]:
+    """Run and score one unit; the episodes carry their rewards and come in the order of the unit's tasks.
+
+    Raises:
+        RunError: an episode broke off with an error of ours, so the unit is not a result.
+    """
+    from paraagent.agents.loop import run_episodes
+    from paraagent.rewards.score import score
+
+    scored = []
+    for task, episode in zip(unit.tasks, await run_episodes(policy, env, unit.attempts), strict=True):
+        if episode.end == "error":
+            raise RunError(f"task {task.task_id} broke off: {episode.error}")
+        rewards = score(task, episode, config)
+        values = {name: float(getattr(rewards, name)) for name in ("outcome", "step", "phase", "format", "penalty")}
+        values["trajectory"] = float(rewards.trajectory)
+        scored.append((episode.model_copy(update={"rewards": values}), rewards))
+    return scored

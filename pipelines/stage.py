@@ -10,24 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraagent.config import Profile
 from paraagent.files import append_lines, read_lines, write_lines
+from paraagent.progress import Progress
 from paraagent.seeds import derive
 
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["Contract", "Progress", "Stage", "StageContext", "StageResult", "UnitLog", "batched"]
+
 T = TypeVar("T")
-
-
-class Progress(Protocol):
-    """How a stage says what it does; the runner shows it as a bar, as plain lines, and in Prefect."""
-
-    def message(self, text: str) -> None: ...
-    def start(self, total: int | None, unit: str) -> None: ...
-    def advance(self, n: int = 1) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.store import Catalog
+from paraagent.retrieval.index import ToolIndex, build_index
 
 ROOT = Path(__file__).parents[1]
 WriteCatalog = Callable[[Path, Iterable[ToolInterface]], Path]
@@ -90,3 +91,10 @@ def tiny_catalog_path(tmp_path_factory: pytest.TempPathFactory, tiny_tools: list
 def tiny_catalog(tiny_catalog_path: Path) -> Iterator[Catalog]:
     with Catalog.open(tiny_catalog_path) as catalog:
         yield catalog
+
+
+@pytest.fixture(scope="session")
+def tiny_index(tmp_path_factory: pytest.TempPathFactory, tiny_catalog_path: Path) -> ToolIndex:
+    directory = tmp_path_factory.mktemp("index")
+    build_index(tiny_catalog_path, directory)
+    return ToolIndex.load(directory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,8 @@ import pytest
 from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.store import Catalog
 from paraagent.errors import RunError
+
+WriteCatalog = Callable[[Path, Iterable[ToolInterface]], Path]
 
 
 def test_a_tool_comes_back_as_it_was_written(tiny_catalog: Catalog, tiny_tools: list[ToolInterface]) -> None:
@@ -61,9 +64,8 @@ def test_two_open_catalogs_do_not_lock_each_other_out(tiny_catalog: Catalog) -> 
 
 
 def test_the_build_hash_depends_on_texts_alone(
-    tmp_path: Path, write_catalog: object, tiny_catalog: Catalog, tiny_tools: list[ToolInterface]
+    tmp_path: Path, write_catalog: WriteCatalog, tiny_catalog: Catalog, tiny_tools: list[ToolInterface]
 ) -> None:
-    assert callable(write_catalog)
     with Catalog.open(write_catalog(tmp_path / "same.duckdb", reversed(tiny_tools))) as same:
         assert same.build_hash == tiny_catalog.build_hash
     with Catalog.open(write_catalog(tmp_path / "fewer.duckdb", tiny_tools[1:])) as fewer:

@@ -1,0 +1,76 @@
+"""`paraagent run`: plan first, and start Prefect only where something must be built."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from paraagent.progress import Progress
+    from pipelines.runner import Outcome
+
+
+def run(
+    profile: Annotated[str, typer.Option(help="A built-in profile or a TOML file.")] = "quick",
+    stage: Annotated[list[str] | None, typer.Option(help="Run this stage alone; may be repeated.")] = None,
+    from_: Annotated[str | None, typer.Option("--from", help="Run this stage and all after it.")] = None,
+    force: Annotated[list[str] | None, typer.Option(help="Build this stage again, and what depends on it.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Change one setting: sft.learning_rate=1e-4.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON document.")] = False,
+) -> None:
+    """Run the pipeline, building only what is missing, unfinished or out of date.
+
+    Example: paraagent run --profile smoke --set sft.epochs=2
+    """
+    from pipelines.home import Home
+    from pipelines.plan import Request
+    from pipelines.runner import Runner
+    from pipelines.settings import load_profile
+
+    started = time.monotonic()
+    settings = load_profile(profile, set_ or [])
+    request = Request(settings, tuple(stage or ()), from_, tuple(force or ()))
+    home = Home.locate()
+    progress, shown = _display()
+    with shown:
+        runner = Runner(request, home, progress)
+        outcomes = runner.run()
+    if json:
+        _print_json(runner.record.run, outcomes, time.monotonic() - started)
+    else:
+        _print_end(outcomes, time.monotonic() - started)
+
+
+def _display() -> tuple[Progress, AbstractContextManager[Any]]:
+    """Bars on a terminal, plain lines elsewhere."""
+    from pipelines.progress import Bar, Lines, to_stderr
+
+    if sys.stderr.isatty():
+        bar = Bar()
+        return bar, bar
+    return Lines(to_stderr), nullcontext()
+
+
+def _print_json(run_id: str, outcomes: list[Outcome], seconds: float) -> None:
+    import orjson
+
+    document = {"run": run_id, "seconds": round(seconds, 3), "stages": [outcome.summary() for outcome in outcomes]}
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _print_end(outcomes: list[Outcome], seconds: float) -> None:
+    """Counts, and where to look."""
+    from pipelines.progress import seconds_text
+
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.action] = counts.get(outcome.action, 0) + 1
+    done = ", ".join(f"{count} {action}" for action, count in counts.items())
+    last = outcomes[-1]
+    page = last.path / "report.html"
+    where = f"open {page}" if page.exists() else f"the artifact of {last.step.stage.name} is {last.path}"
+    print(f"Done in {seconds_text(seconds)}: {done}; {where}", file=sys.stderr)

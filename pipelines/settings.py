@@ -1,0 +1,208 @@
+"""From a profile's TOML file and `--set` to a checked `Profile`, or one sentence that names the wrong setting."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import typing
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from paraagent.config import Profile
+from paraagent.errors import UsageError
+
+_LOCAL_PREFIXES = ("openapi:", "local:")
+
+
+def profile_names() -> list[str]:
+    """The profiles that come with the program."""
+    return sorted(entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml"))
+
+
+def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()) -> Profile:
+    """Read a built-in profile by name, or a TOML file, and apply overrides.
+
+    Args:
+        profile: `quick`, or a path that ends in `.toml` or has a folder in it.
+        overrides: `section.key=value` strings from the command line, or a mapping from `section.key` to values.
+
+    Raises:
+        UsageError: unknown profile, broken TOML, unknown setting or wrong type.
+    """
+    path = _find(profile)
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The profile {path} is not valid TOML: {error}") from error
+    data.setdefault("name", path.stem)
+    _check(data, f"the profile {path}")
+    _resolve(data, path.parent)
+    pairs = overrides.items() if isinstance(overrides, Mapping) else [_split(text) for text in overrides]
+    given: dict[str, Any] = {}
+    for key, value in pairs:
+        annotation = _annotation(key)
+        _put(given, key, _parse(value, annotation) if isinstance(value, str) else value)
+    _resolve(given, Path.cwd())
+    return _check(_merge(data, given), "--set")
+
+
+def _folder() -> Path:
+    """The folder of the built-in profiles; a real folder, since fixtures beside them are named by path."""
+    return Path(str(resources.files("pipelines") / "profiles"))
+
+
+def _find(profile: str) -> Path:
+    if profile.endswith(".toml") or "/" in profile:
+        path = Path(profile).expanduser().absolute()
+        if not path.is_file():
+            raise UsageError(f"There is no profile file {profile}: give the path of a TOML file or one of {_listing()}")
+        return path
+    path = _folder() / f"{profile}.toml"
+    if not path.is_file():
+        near = difflib.get_close_matches(profile, profile_names(), n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {_listing()} or give the path of a TOML file"
+        raise UsageError(f"There is no profile {profile}: {hint}")
+    return path
+
+
+def _listing() -> str:
+    return ", ".join(profile_names())
+
+
+def _check(data: dict[str, Any], where: str) -> Profile:
+    try:
+        return Profile.model_validate_json(orjson.dumps(data))
+    except (ValidationError, TypeError) as error:
+        if isinstance(error, ValidationError):
+            raise UsageError(_sentence(error, where)) from error
+        raise UsageError(f"A value in {where} has no place in a profile: {error}") from error
+
+
+def _sentence(error: ValidationError, where: str) -> str:
+    """The first fault in words; the rest counted."""
+    faults = error.errors()
+    fault = faults[0]
+    location = [str(part) for part in fault["loc"]]
+    key = ".".join(location)
+    if fault["type"] == "extra_forbidden":
+        text = _unknown(key, where)
+    else:
+        message = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
+        value = orjson.dumps(fault["input"]).decode() if not isinstance(fault["input"], dict) else "a table"
+        text = f"The setting {key} in {where} {message}, not {value}"
+    return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"
+
+
+def _unknown(key: str, where: str) -> str:
+    prefix, _, last = key.rpartition(".")
+    model = _model(prefix.split(".") if prefix else [])
+    names = sorted(model.model_fields) if model else []
+    near = difflib.get_close_matches(last, names, n=1, cutoff=0.5) or _elsewhere(last)
+    if not near:
+        return f"There is no setting {key}, named in {where}: {prefix or 'a profile'} has {', '.join(names)}"
+    full = near[0] if "." in near[0] or not prefix else f"{prefix}.{near[0]}"
+    return f"There is no setting {key}, named in {where}: did you mean {full}?"
+
+
+def _elsewhere(name: str) -> list[str]:
+    """Settings of that name in any section."""
+    found = []
+    for section in Profile.model_fields:
+        model = _model([section])
+        if model is not None and name in model.model_fields:
+            found.append(f"{section}.{name}")
+    return found
+
+
+def _model(path: Sequence[str]) -> type[BaseModel] | None:
+    model: type[BaseModel] = Profile
+    for part in path:
+        field = model.model_fields.get(part)
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return None
+        model = field.annotation
+    return model
+
+
+def _annotation(key: str) -> Any:
+    """The declared type of a setting; `Any` below a free table such as `tasks.shapes`.
+
+    Raises:
+        UsageError: there is no such setting.
+    """
+    parts = key.split(".")
+    model: Any = Profile
+    for position, part in enumerate(parts):
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            return Any
+        if part not in model.model_fields:
+            raise UsageError(_unknown(".".join(parts[: position + 1]), "--set"))
+        model = model.model_fields[part].annotation
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        raise UsageError(f"{key}, named in --set, is a section: set one of {', '.join(sorted(model.model_fields))}")
+    return model
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"--set takes section.key=value, for example sft.learning_rate=1e-4, not {text}")
+    return key.strip(), value.strip()
+
+
+def _parse(value: str, annotation: Any) -> Any:
+    """A value as TOML would read it; plain text where the setting is text; `a,b` for a list."""
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.split(",") if typing.get_origin(annotation) is list else _number(value)
+    takes_text = annotation is str or typing.get_origin(annotation) is typing.Literal
+    return value if takes_text and not isinstance(parsed, str) else parsed
+
+
+def _number(value: str) -> Any:
+    """`1e-4` is a number to a person, though TOML wants `1.0e-4` in places."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _put(data: dict[str, Any], key: str, value: Any) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        data = data.setdefault(section, {})
+    data[last] = value
+
+
+def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _resolve(data: dict[str, Any], folder: Path) -> None:
+    """Make relative files absolute: they are meant from the profile's folder, or from here in `--set`."""
+    catalog = data.get("catalog")
+    if isinstance(catalog, dict) and isinstance(catalog.get("sources"), list):
+        catalog["sources"] = [_absolute(source, folder) for source in catalog["sources"]]
+    model = data.get("model")
+    if isinstance(model, dict) and "source" in model:
+        model["source"] = _absolute(model["source"], folder)
+
+
+def _absolute(source: Any, folder: Path) -> Any:
+    if not isinstance(source, str) or "://" in source:
+        return source
+    for prefix in _LOCAL_PREFIXES:
+        if source.startswith(prefix):
+            path = (folder / Path(source.removeprefix(prefix)).expanduser()).resolve()
+            return f"{prefix}{path}"
+    return source

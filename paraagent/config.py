@@ -64,6 +64,8 @@ class EnvConfig(_Section):
     """One tool's schema in a search result; optional parameters go first."""
     max_result_chars: Positive = 8_000
     """One call's result; cut on structure, so that it stays valid JSON."""
+    max_turn_chars: Positive = 32_000
+    """All results of one turn together; one that does not fit any more is dropped and earns no credit."""
     max_new_tokens: Positive = 1_536
     """Tokens the model may write in one turn."""
     max_context_tokens: Positive = 16_000

@@ -1,0 +1,67 @@
+"""The calls of one turn, all at once; results come in call order, and no call can take its siblings down.
+
+`ToolError` is an error meant for the *model*: it becomes an observation. Whatever else a call raises becomes a
+`ToolExecutionError` observation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from paraagent.trace import ErrorInfo
+
+T = TypeVar("T")
+
+ERROR_TYPES = frozenset(
+    {
+        "InvalidRequestError",
+        "ToolNotFoundError",
+        "NotFoundError",
+        "PermissionError",
+        "RateLimitError",
+        "AuthenticationError",
+        "NetworkError",
+        "TimeoutError",
+        "ServiceUnavailable",
+        "StateConflictError",
+        "ToolExecutionError",
+    }
+)
+RETRYABLE = frozenset({"NetworkError", "TimeoutError", "RateLimitError", "ServiceUnavailable"})
+"""Errors after which the same call may succeed."""
+
+
+class ToolError(Exception):
+    """An error of one call that the model sees as `{"error": {"type", "msg"}}`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        if kind not in ERROR_TYPES:
+            raise ValueError(f"{kind} is no kind of tool error")
+        super().__init__(message)
+        self.info = ErrorInfo(type=kind, msg=message)
+
+
+class Outcome(NamedTuple):
+    """What became of one call."""
+
+    error: ErrorInfo | None
+    result: Any
+    backend: str
+
+
+async def execute(calls: Sequence[T], run: Callable[[T], Awaitable[Outcome]]) -> list[Outcome]:
+    """Run every call concurrently. Each starts in call order and runs up to its first wait before the next one starts,
+    so changes of state apply in call order."""
+
+    async def guarded(call: T) -> Outcome:
+        try:
+            return await run(call)
+        except ToolError as error:
+            return Outcome(error.info, None, "")
+        except Exception as error:
+            message = f"the tool broke off: {type(error).__name__}"
+            return Outcome(ErrorInfo(type="ToolExecutionError", msg=message), None, "")
+
+    return list(await asyncio.gather(*(guarded(call) for call in calls)))

@@ -1,0 +1,182 @@
+"""When a plan is due, what a given plan is worth, and which planned calls are ready (method.md section 3).
+
+Pure functions over the state of one phase, a maximal run of turns of one family. ToolEnv steps through them while an
+episode runs, and the rewards replay them from its trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from paraagent.paraact.plan import ExecutionPlan, Occurrence, Plan, PlanGraph, SearchPlan, plan_graph
+from paraagent.paraact.protocol import call_identity, fold
+from paraagent.trace import Call, Family, PlanKind, PlanRule
+
+MAX_ACCEPTED = 2
+"""Accepted plans of one phase: the first and one refresh."""
+
+DEFINITIVE = frozenset({"NotFoundError", "PermissionError", "StateConflictError"})
+"""Errors that settle a planned call for good."""
+
+Status = Literal["done", "negative"]
+Identity = tuple[str, bytes]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an execution plan has come. An occurrence without a status is unfinished."""
+
+    graph: PlanGraph
+    status: Mapping[str, Status] = field(default_factory=dict)
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    """The last call that was bound to an occurrence."""
+
+    @property
+    def unfinished(self) -> list[Occurrence]:
+        return [occurrence for occurrence in self.graph.occurrences if occurrence.id not in self.status]
+
+    @property
+    def ready(self) -> list[Occurrence]:
+        """The frontier: unfinished occurrences whose predecessors all succeeded, in flow order."""
+        done = {key for key, status in self.status.items() if status == "done"}
+        return [occurrence for occurrence in self.unfinished if self.graph.predecessors[occurrence.id] <= done]
+
+    @property
+    def exhausted(self) -> bool:
+        """Every occurrence is done, or blocked for good by a definitive negative, its own or that of a predecessor."""
+        dead = {key for key, status in self.status.items() if status == "negative"}
+        for occurrence in sorted(self.graph.occurrences, key=lambda occurrence: occurrence.layer):
+            if self.graph.predecessors[occurrence.id] & dead:
+                dead.add(occurrence.id)
+        return all(occurrence.id in dead for occurrence in self.unfinished)
+
+
+def bind(progress: Progress, calls: Sequence[tuple[str, Identity]]) -> list[str | None]:
+    """The occurrence that each call (folded name, identity) of one turn stands for; None is outside the frontier.
+
+    A call binds to the unfinished occurrence with its identity, else to the lowest ready one of its tool.
+    """
+    free = {occurrence.id: occurrence.tool for occurrence in progress.ready}
+    bound: list[str | None] = []
+    for name, identity in calls:
+        same = [key for key in free if progress.identities.get(key) == identity]
+        key = next(iter(same or [key for key, tool in free.items() if tool == name]), None)
+        if key is not None:
+            del free[key]
+        bound.append(key)
+    return bound
+
+
+def advance(progress: Progress, calls: Sequence[Call]) -> tuple[Progress, list[str | None]]:
+    """The progress after the calls of one turn, and what each was bound to."""
+    named = [(fold(call.name), call_identity(call.name, call.arguments)) for call in calls]
+    bound = bind(progress, named)
+    status, identities = dict(progress.status), dict(progress.identities)
+    for key, call, (_, identity) in zip(bound, calls, named, strict=True):
+        if key is None:
+            continue
+        identities[key] = identity
+        if call.ok:
+            status[key] = "done"
+        elif call.visible and call.error and call.error.type in DEFINITIVE and not call.injected:
+            status[key] = "negative"
+    return replace(progress, status=status, identities=identities), bound
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The state of the running phase; before the first turn, and after an answer or a broken turn, there is none."""
+
+    family: Family | None = None
+    plan: Plan | None = None
+    accepted: int = 0
+    progress: Progress | None = None
+    """Beside an execution plan."""
+    recovery: bool = False
+    """The last turn failed a call or made one outside the frontier."""
+
+
+def enter(phase: Phase, family: Family) -> Phase:
+    """The phase that a turn of this family belongs to: the running one, or a new one."""
+    return phase if phase.family == family and family in ("search", "call") else Phase(family)
+
+
+def plan_rule(phase: Phase) -> PlanRule:
+    """The table of method.md section 3, for a turn in this phase; the first matching row wins."""
+    if phase.family not in ("search", "call"):
+        return "forbidden"
+    if phase.plan is None:
+        return "required"
+    if phase.accepted >= MAX_ACCEPTED:
+        return "forbidden"
+    if phase.family == "search":
+        return "optional"
+    if phase.progress and phase.progress.exhausted:
+        return "required"
+    return "optional" if phase.recovery else "forbidden"
+
+
+def judge(phase: Phase, plan: Plan | None) -> PlanKind:
+    """What a plan (None: an invalid one) given in this phase is."""
+    if plan is None:
+        return "invalid"
+    if phase.plan is None:
+        return "initial"
+    if phase.accepted >= MAX_ACCEPTED:
+        return "over_budget"
+    if isinstance(plan, SearchPlan) and isinstance(phase.plan, SearchPlan):
+        old, new = ({fold(slot) for slot in each.capacity_slots} for each in (phase.plan, plan))
+        return "redundant" if new <= old else "revise"
+    if plan_rule(phase) == "required":
+        return "restart"
+    if plan_rule(phase) == "forbidden" or plan == phase.plan:
+        return "redundant"
+    return _judge_revision(phase, plan)
+
+
+def accept(phase: Phase, plan: Plan, kind: PlanKind) -> Phase:
+    """The phase once an accepted plan is live; a revision keeps the progress of unchanged occurrences."""
+    progress = None
+    if isinstance(plan, ExecutionPlan):
+        progress = Progress(plan_graph(plan))
+        if kind == "revise" and phase.progress:
+            progress = _carry(phase.progress, progress.graph)
+    return replace(phase, plan=plan, accepted=phase.accepted + 1, progress=progress)
+
+
+def after_calls(phase: Phase, calls: Sequence[Call]) -> Phase:
+    """The phase after a turn's calls."""
+    progress, outside = phase.progress, False
+    if progress:
+        progress, bound = advance(progress, calls)
+        outside = None in bound
+    failed = any(call.visible and call.error is not None for call in calls)
+    return replace(phase, progress=progress, recovery=failed or outside)
+
+
+def _judge_revision(phase: Phase, plan: Plan) -> PlanKind:
+    if phase.progress is None or not isinstance(plan, ExecutionPlan):
+        return "unsupported"
+    graph = plan_graph(plan)
+    kept = {occurrence.id for occurrence in _unchanged(phase.progress.graph, graph)}
+    dropped = sum(occurrence.id not in kept for occurrence in phase.progress.unfinished)
+    added = sum(occurrence.id not in kept for occurrence in graph.occurrences)
+    return "unsupported" if dropped > added else "revise"
+
+
+def _unchanged(old: PlanGraph, new: PlanGraph) -> list[Occurrence]:
+    """Occurrences of `new` that `old` has with the same predecessors."""
+    return [
+        occurrence
+        for occurrence in new.occurrences
+        if old.predecessors.get(occurrence.id) == new.predecessors[occurrence.id]
+    ]
+
+
+def _carry(progress: Progress, graph: PlanGraph) -> Progress:
+    kept = {occurrence.id for occurrence in _unchanged(progress.graph, graph)}
+    status = {key: value for key, value in progress.status.items() if key in kept}
+    identities = {key: value for key, value in progress.identities.items() if key in kept}
+    return Progress(graph, status, identities)

@@ -21,16 +21,29 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 LABELS: dict[Outcome, str] = {
     "solved": "Solved",
-    "wrong_answer": "Right calls, wrong answer",
-    "limit": "Right calls, then out of turns or tokens",
-    "wrong_arguments": "Right tool, wrong arguments",
-    "wrong_tool": "Tool found, but not called",
-    "not_found": "Searched, but tool not found",
+    "wrong_answer": "Wrong answer",
+    "limit": "Out of turns or tokens",
+    "wrong_arguments": "Wrong arguments",
+    "wrong_tool": "Tool found, not called",
+    "not_found": "Tool not found",
     "no_search": "Never searched",
-    "format": "Wrote nothing that could be read",
-    "error": "Broke off with an error",
+    "format": "Unreadable",
+    "error": "Error",
 }
-"""One line for a person, by bin."""
+"""Two or three words for a person."""
+
+MEANINGS: dict[Outcome, str] = {
+    "solved": "every fact that the request asks for is in the answer",
+    "wrong_answer": "made every call right, then answered wrongly or in part",
+    "limit": "made every call right, then ran out of turns or tokens before an answer",
+    "wrong_arguments": "called every tool that is needed, at least one with wrong arguments",
+    "wrong_tool": "found every tool that is needed, and did not call all of them",
+    "not_found": "searched, but at least one tool that is needed was in no result",
+    "no_search": "answered or called without a search",
+    "format": "at the step that was due it wrote nothing that the protocol can read",
+    "error": "broke off",
+}
+"""What puts an episode into a bin."""
 
 
 def classify(task: Task, episode: Episode, *, solved: bool) -> Outcome:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paraagent.config import RewardConfig
 from paraagent.errors import RunError
 from paraagent.seeds import derive
 from paraagent.task import Task
@@ -18,7 +17,6 @@ from paraagent.trace import Episode
 
 if TYPE_CHECKING:
     from paraagent.agents.policy import Policy
-    from paraagent.rewards.score import Rewards
     from paraagent.toolenv.env import ToolEnv
 
 
@@ -45,23 +43,16 @@ def plan_units(tasks: Sequence[Task], batch: int, seed: int) -> list[Unit]:
     ]
 
 
-async def run_unit(
-    unit: Unit, policy: Policy, env: Callable[[], ToolEnv], config: RewardConfig
-) -> list[tuple[Episode, Rewards]]:
-    """Run and score one unit; the episodes carry their rewards and come in the order of the unit's tasks.
+async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv]) -> list[Episode]:
+    """Run one unit; the episodes come in the order of its tasks.
 
     Raises:
         RunError: an episode broke off with an error of ours, so the unit is not a result.
     """
     from paraagent.agents.loop import run_episodes
-    from paraagent.rewards.score import score
 
-    scored = []
-    for task, episode in zip(unit.tasks, await run_episodes(policy, env, unit.attempts), strict=True):
+    episodes = await run_episodes(policy, env, unit.attempts)
+    for episode in episodes:
         if episode.end == "error":
-            raise RunError(f"task {task.task_id} broke off: {episode.error}")
-        rewards = score(task, episode, config)
-        values = {name: float(getattr(rewards, name)) for name in ("outcome", "step", "phase", "format", "penalty")}
-        values["trajectory"] = float(rewards.trajectory)
-        scored.append((episode.model_copy(update={"rewards": values}), rewards))
-    return scored
+            raise RunError(f"task {episode.task_id} broke off: {episode.error}")
+    return episodes

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paraagent.evaluation import LABELS, OUTCOMES, classify
+from paraagent.evaluation import LABELS, MEANINGS, OUTCOMES, classify
 
 FOUND = ("getUser", "getOrder", "listUsers")
 
@@ -71,7 +71,7 @@ def test_right_calls_and_a_wrong_answer(script: Any) -> None:
 
 
 def test_every_bin_has_a_label() -> None:
-    assert list(LABELS) == list(OUTCOMES)
+    assert list(LABELS) == list(MEANINGS) == list(OUTCOMES)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

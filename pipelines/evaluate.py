@@ -1,0 +1,135 @@
+"""Stage `evaluate`: oracle, base, sft and rl on the same held-out tasks, batch by batch, resumable after any batch.
+
+Artifact: `episodes/<system>.jsonl` (one episode a line), `scores.parquet` (one row an episode), `summary.json`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paraagent.errors import RunError
+from paraagent.evaluation import Unit, plan_units, run_unit, score_frame, score_row, summarise
+from paraagent.evaluation.benchmarks.toolenv import held_out
+from paraagent.files import read_lines, write_json
+from paraagent.seeds import derive
+from paraagent.task import Task
+from paraagent.trace import Episode
+from pipelines.stage import Contract, Progress, Stage, StageContext, StageResult, UnitLog
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from paraagent.agents.policy import Policy
+    from paraagent.toolenv.env import ToolEnv
+
+ATTEMPTS = 2
+"""How often a batch is tried before the run fails; it stays owed then, so the same command tries it again."""
+
+
+def build(context: StageContext) -> StageResult:
+    """Run every system on the held-out tasks; evaluation searches the whole catalog, not one split.
+
+    Raises:
+        RunError: there is no held-out task, or a batch failed every attempt (its errors are in the sidecar).
+    """
+    from paraagent.catalog.store import Catalog
+    from paraagent.retrieval import ToolIndex
+    from paraagent.rewards.score import score
+    from paraagent.toolenv.env import ToolEnv
+
+    profile, config, seed = context.profile, context.profile.evaluate, context.seed("evaluate")
+    rows = (Task.model_validate(row) for row in read_lines(context.inputs["tasks"] / "tasks.jsonl"))
+    tasks = held_out(rows, config.limit, seed)
+    if not tasks:
+        raise RunError("there is no test task to evaluate on: raise `tasks.test`, or add a source with more services")
+    units = plan_units(tasks, config.batch, seed)
+    scores = []
+    with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
+        index = ToolIndex.load(context.inputs["catalog"] / "index")
+        context.progress.start(len(tasks) * len(config.systems), "episodes")
+        for system in config.systems:
+            log = UnitLog(context.out / "episodes", system)
+            _run_owed(
+                units,
+                log,
+                policy=lambda system=system: make_policy(system, context),  # type: ignore[misc]
+                env=lambda: ToolEnv(catalog, index, profile.env, split=None),
+                progress=context.progress,
+            )
+            episodes = [Episode.model_validate(row) for row in log.close(task.task_id for task in tasks)]
+            for task, episode in zip(tasks, episodes, strict=True):
+                scores.append(score_row(system, task, episode, score(task, episode, profile.rewards)))
+    frame = score_frame(scores)
+    frame.write_parquet(context.out / "scores.parquet")
+    summary = summarise(frame, config.systems, config.confidence, seed)
+    write_json(context.out / "summary.json", summary)
+    return StageResult(rows={"tasks": len(tasks), "episodes": frame.height}, metrics={"success": summary["success"]})
+
+
+def make_policy(system: str, context: StageContext) -> Policy:
+    """Who writes the turns of a system: the oracle, or the model of the stage that the system is named after."""
+    if system == "oracle":
+        from paraagent.agents.oracle import OraclePolicy
+
+        return OraclePolicy()
+    from paraagent.agents.local import LocalPolicy
+
+    stage = "model" if system == "base" else system
+    return LocalPolicy(
+        context.inputs[stage] / "model",
+        context.profile.env,
+        name=system,
+        temperature=0.0,
+        group=context.profile.evaluate.batch,
+        seed=derive(context.seed("evaluate"), system),
+    )
+
+
+def _run_owed(
+    units: list[Unit], log: UnitLog, *, policy: Callable[[], Policy], env: Callable[[], ToolEnv], progress: Progress
+) -> None:
+    """Run the units that are not finished; the policy is made only if there is one."""
+    done = log.finished()
+    owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
+    progress.advance(sum(len(unit.tasks) for unit in units) - sum(len(unit.tasks) for unit in owed))
+    if not owed:
+        return
+    actor, failed = policy(), []
+    for unit in owed:
+        for _ in range(ATTEMPTS):
+            try:
+                episodes = asyncio.run(run_unit(unit, actor, env))
+            except Exception as error:  # a batch may fail in many ways; none may look like a result
+                log.fail(unit.key, f"{type(error).__name__}: {error}")
+            else:
+                log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
+                progress.advance(len(unit.tasks))
+                break
+        else:
+            failed.append(unit.key)
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(units)} batches of `{actor.name}` failed {ATTEMPTS} times ({', '.join(failed)}): "
+            f"read {log.failed_path}, then run the same command again; finished batches are kept"
+        )
+
+
+def _scores(out: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(out / "scores.parquet", dtype_backend="pyarrow")
+
+
+STAGE = Stage(
+    name="evaluate",
+    version=1,
+    title="Run oracle, base, sft and rl on held-out tasks",
+    build=build,
+    inputs=("catalog", "tasks", "model", "sft", "rl"),
+    sections=("env", "rewards", "evaluate"),
+    contracts=(Contract("scores", _scores),),
+    gpu=True,
+)

@@ -1,0 +1,32 @@
+"""Identifiers as people read them: `createdTime`, `created_time` and `CreatedTime` are all the words *created time*."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_UNCHANGED = frozenset({"status", "address", "access", "bus", "news", "series", "alias", "https", "dns", "aws"})
+
+
+@lru_cache(maxsize=65_536)
+def words(name: str) -> tuple[str, ...]:
+    """The lower-case words of an identifier, in order."""
+    return tuple(word.lower() for word in _WORD.findall(name))
+
+
+@lru_cache(maxsize=65_536)
+def folded(name: str) -> str:
+    """The one form of all spellings of an identifier: `event_id`, `EventID` and `eventId` give `eventid`."""
+    return "".join(words(name))
+
+
+def singular(word: str) -> str:
+    """A noun's singular by the regular rules: `policies` -> `policy`, `addresses` -> `address`."""
+    if word in _UNCHANGED or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+        return word[:-2]
+    return word[:-1]

@@ -1,0 +1,33 @@
+"""Simulator: what answers a call whose arguments are valid. The grounded one needs no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.toolenv.world import UnsatisfiableError, World
+from paraagent.trace import ErrorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The envelope of method.md section 4: an error or a result, and which layer gave it."""
+
+    error: ErrorInfo | None
+    result: Any
+    backend: str
+
+
+class GroundedSimulator:
+    """Answers from a `World`: the same seed, the same answers."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed)
+
+    def call(self, tool: ToolInterface, arguments: dict[str, Any]) -> Response:
+        """The result, or a `ToolExecutionError` where the tool's own result schema contradicts itself."""
+        try:
+            return Response(None, self.world.respond(tool, arguments), "grounded")
+        except UnsatisfiableError as error:
+            return Response(ErrorInfo(type="ToolExecutionError", msg=str(error)), None, "grounded")

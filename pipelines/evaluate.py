@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paraagent.errors import RunError
@@ -17,11 +16,10 @@ from paraagent.files import read_lines, write_json
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
+from pipelines import frames
 from pipelines.stage import Contract, Progress, Stage, StageContext, StageResult, UnitLog
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from paraagent.agents.policy import Policy
     from paraagent.toolenv.env import ToolEnv
 
@@ -36,7 +34,7 @@ def build(context: StageContext) -> StageResult:
         RunError: there is no held-out task, or a batch failed every attempt (its errors are in the sidecar).
     """
     from paraagent.catalog.store import Catalog
-    from paraagent.retrieval import ToolIndex
+    from paraagent.retrieval.index import ToolIndex
     from paraagent.rewards.score import score
     from paraagent.toolenv.env import ToolEnv
 
@@ -117,12 +115,6 @@ def _run_owed(
         )
 
 
-def _scores(out: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_parquet(out / "scores.parquet", dtype_backend="pyarrow")
-
-
 STAGE = Stage(
     name="evaluate",
     version=1,
@@ -130,6 +122,6 @@ STAGE = Stage(
     build=build,
     inputs=("catalog", "tasks", "model", "sft", "rl"),
     sections=("env", "rewards", "evaluate"),
-    contracts=(Contract("scores", _scores),),
+    contracts=(Contract("episodes", frames.episodes), Contract("scores", frames.scores)),
     gpu=True,
 )

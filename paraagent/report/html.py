@@ -22,10 +22,13 @@ _CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), 127) if c
 def draw(facts: Facts) -> dict[str, str]:
     """The plots of the page as stand-alone SVG, by file name without ending."""
     summary = facts.summary
+    success, failures, means = (
+        {system: summary[part][system] for system in summary["systems"]} for part in ("success", "failures", "means")
+    )
     return {
-        "success": plots.success(summary["success"]),
-        "failures": plots.failures(summary["failures"]),
-        "rewards": plots.rewards(summary["means"], REWARDS),
+        "success": plots.success(success),
+        "failures": plots.failures(failures),
+        "rewards": plots.rewards(means, REWARDS),
         "sft-loss": plots.loss([row["step"] for row in facts.sft], [row["loss"] for row in facts.sft]),
         "rl-rewards": plots.channels(
             [row["update"] for row in facts.rl], {name: [row[name] for row in facts.rl] for name in CHANNELS}
@@ -57,16 +60,15 @@ def render(facts: Facts, drawn: Mapping[str, str]) -> str:
         meanings=MEANINGS,
         bins=[name for name in OUTCOMES if any(row[name] for row in facts.summary["failures"].values())],
         rewards=REWARDS,
+        shapes=sorted(next(iter(facts.summary["by_shape"].values())), key=_width),
         settings=facts.profile.model_dump_json(exclude={"machine"}, indent=2),
     )
 
 
 def headline(summary: Mapping[str, Any]) -> str:
     """The result in two sentences, for people who read no further."""
-    parts = []
-    for name, row in summary["success"].items():
-        parts.append(f"{name} solved {row['solved']} of {row['n']}")
-    sentence = f"On {summary['tasks']} held-out tasks {', '.join(parts)}."
+    solved = [f"{system} solved {summary['success'][system]['solved']}" for system in summary["systems"]]
+    sentence = f"Of {summary['tasks']} held-out tasks, {', '.join(solved)}."
     for row in summary["differences"]:
         certain = row["low"] > 0 or row["high"] < 0
         verdict = "a difference" if certain else "no difference that this many tasks can show"
@@ -75,6 +77,12 @@ def headline(summary: Mapping[str, Any]) -> str:
             f"({_points(row['low'])} to {_points(row['high'])}), {verdict}."
         )
     return sentence
+
+
+def _width(shape: str) -> tuple[int, str]:
+    """Narrow shapes first: single, parallel-2, parallel-3."""
+    _, _, width = shape.rpartition("-")
+    return int(width) if width.isdecimal() else 1, shape
 
 
 def _printable(value: Any) -> Any:
@@ -86,7 +94,7 @@ def _count(value: float) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f} %"
+    return "–" if share is None else f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _number(value: float | None) -> str:

@@ -42,7 +42,7 @@ PALETTE: dict[str, str] = {
 }
 """Name of the CSS variable -> colour on light paper. Values are distinct, since `themed` goes by value."""
 
-_WIDTH = 4.7
+_WIDTH = 4.1
 _RC: Any = {
     "svg.hashsalt": "paraagent",
     "svg.fonttype": "none",
@@ -90,7 +90,7 @@ def success(rates: Mapping[str, Mapping[str, float]]) -> str:
             axes.plot(ends, [row, row], color=colour, linewidth=3, solid_capstyle="round", alpha=0.45)
             axes.plot([rate["rate"]], [row], "o", color=colour, markersize=8)
             place: Any = {"textcoords": "offset points", "xytext": (0, 9), "ha": "center", "weight": "bold"}
-            axes.annotate(f"{rate['rate']:.0%}", (rate["rate"], row), **place)
+            axes.annotate(f"{100 * rate['rate']:.0f} %", (rate["rate"], row), **place)
         _rows(axes, list(rates))
         axes.set_xlim(-0.04, 1.04)
         _percent(axes)

@@ -76,14 +76,15 @@ def test_figures_of_the_page_are_those_of_the_summary(facts: Facts, page: str) -
 def test_the_headline_says_what_the_numbers_can_show() -> None:
     summary = {
         "tasks": 10,
-        "success": {"base": {"solved": 0, "n": 10}, "sft": {"solved": 7, "n": 10}, "rl": {"solved": 8, "n": 10}},
+        "systems": ["base", "sft", "rl"],
+        "success": {"base": {"solved": 0}, "sft": {"solved": 7}, "rl": {"solved": 8}},
         "differences": [
             {"baseline": "base", "system": "sft", "difference": 0.7, "low": 0.4, "high": 0.9},
             {"baseline": "sft", "system": "rl", "difference": 0.1, "low": -0.1, "high": 0.3},
         ],
     }
     text = headline(summary)
-    assert "base solved 0 of 10, sft solved 7 of 10, rl solved 8 of 10" in text
+    assert "Of 10 held-out tasks, base solved 0, sft solved 7, rl solved 8." in text
     assert "From base to sft: +70.0 points (+40.0 to +90.0), a difference." in text
     assert "From sft to rl: +10.0 points (−10.0 to +30.0), no difference that this many tasks can show." in text
 

@@ -43,14 +43,14 @@ class Catalog:
         """Open the file read-only. Raises `RunError` where there is no catalog, or none that can be read."""
         path = Path(path).resolve()
         if not path.is_file():
-            raise RunError(f"there is no tool catalog at {path}: run `paraagent catalog build`")
+            raise RunError(f"There is no tool catalog at {path}: run `paraagent catalog build`")
         try:
             connection = duckdb.connect(str(path), read_only=True, config={"threads": 1})
             connection.execute(f"{_SELECT} LIMIT 0").fetchall()
         except duckdb.Error as error:
             reason = str(error).splitlines()[0]
             raise RunError(
-                f"the tool catalog at {path} cannot be read ({reason}): run `paraagent catalog build`"
+                f"The tool catalog at {path} cannot be read ({reason}): run `paraagent catalog build`"
             ) from error
         return cls(path, connection)
 

@@ -60,7 +60,7 @@ def build_index(catalog_path: Path, out: Path, progress: Progress | None = None)
         rows = catalog.relation(_TEXTS).fetchall()
         build_hash = catalog.build_hash
     if not rows:
-        raise RunError(f"the catalog at {catalog_path} holds no tools, so there is nothing to index: check its sources")
+        raise RunError(f"The catalog at {catalog_path} holds no tools, so there is nothing to index: check its sources")
     progress.start(len(rows), "tools")
     terms, vocabulary = Terms(), dict[str, int]()
     bags: list[list[int]] = []
@@ -108,12 +108,12 @@ class ToolIndex:
             splits = np.load(directory / _SPLITS, allow_pickle=False)
             engine = bm25s.BM25.load(str(directory), mmap=True, show_progress=False)
         except FileNotFoundError as error:
-            raise RunError(f"there is no search index at {directory}: run `paraagent catalog build`") from error
+            raise RunError(f"There is no search index at {directory}: run `paraagent catalog build`") from error
         except (OSError, ValueError, KeyError) as error:
-            raise RunError(f"the search index at {directory} is damaged: run `paraagent catalog build`") from error
+            raise RunError(f"The search index at {directory} is damaged: run `paraagent catalog build`") from error
         if meta["version"] != INDEX_VERSION or (catalog is not None and catalog.build_hash != meta["build_hash"]):
             raise RunError(
-                f"the search index at {directory} was made from another catalog: run `paraagent catalog build`"
+                f"The search index at {directory} was made from another catalog: run `paraagent catalog build`"
             )
         masks: dict[Split, Any] = {name: splits == number for number, name in enumerate(_SPLIT_NAMES)}
         return cls(directory, meta["build_hash"], names, engine, masks, Terms())

@@ -1,0 +1,139 @@
+"""Frames: each data set that crosses a stage boundary as its contract sees it, one Arrow-backed pandas frame a suite.
+
+Schemas and conversations are not carried along, only what can be counted or compared of them, so that eighty thousand
+tools or ten thousand episodes are checked in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paraagent.files import read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TOOLS = """
+SELECT tools.* EXCLUDE (parameters, returns), lower(name) AS name_folded, length(tools.parameters) AS parameters_chars,
+    length(returns) AS returns_chars, coalesce(n, 0) AS parameter_rows, coalesce(n_needed, 0) AS required_rows
+FROM tools LEFT JOIN (SELECT tool_id, count(*) AS n, count(*) FILTER (required) AS n_needed FROM parameters
+    GROUP BY tool_id) USING (tool_id)
+ORDER BY name
+"""
+
+_PARAMETERS = """
+SELECT parameters.*, tools.name AS tool,
+    choices IS NULL OR CASE WHEN json_valid(choices) THEN json_type(choices) = 'ARRAY' ELSE false END AS choices_valid
+FROM parameters LEFT JOIN tools USING (tool_id)
+ORDER BY tool_id, parameters.name
+"""
+
+
+def tools(out: Path) -> pd.DataFrame:
+    """One row a tool of `catalog.duckdb`, with the characters of its two schemas and its rows in `parameters`."""
+    return _query(out / "catalog.duckdb", _TOOLS)
+
+
+def parameters(out: Path) -> pd.DataFrame:
+    """One row a top-level parameter of `catalog.duckdb`; `tool` is null for an orphan."""
+    return _query(out / "catalog.duckdb", _PARAMETERS)
+
+
+def tasks(out: Path) -> pd.DataFrame:
+    """One row a task of `tasks.jsonl`, with what its parts must agree on."""
+    return _frame(_task_row(row) for row in read_lines(out / "tasks.jsonl"))
+
+
+def demos(out: Path) -> pd.DataFrame:
+    """One row a demonstration of `demos.parquet`, its conversation reduced to roles and counts."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(out / "demos.parquet", columns=["task_id", "shape", "split", "messages", "discovered_tools"])
+    return _frame(_demo_row(row) for row in table.to_pylist())
+
+
+def episodes(out: Path) -> pd.DataFrame:
+    """One row an episode of `episodes.jsonl` or of every `episodes/*.jsonl`, its turns counted."""
+    paths = sorted((out / "episodes").glob("*.jsonl")) or [out / "episodes.jsonl"]
+    finished = [path for path in paths if not path.name.endswith(".failed.jsonl")]
+    return _frame(_episode_row(row.get("row", row)) for path in finished for row in read_lines(path))
+
+
+def scores(out: Path) -> pd.DataFrame:
+    """One row a scored episode of `scores.parquet`; `trajectory_gap` is what the reward formula leaves unexplained."""
+    import pandas as pd
+
+    frame = pd.read_parquet(out / "scores.parquet", dtype_backend="pyarrow")
+    parts = frame["outcome"] + frame["step"] - frame["penalty"]
+    return frame.assign(trajectory_gap=(frame["trajectory"] - parts).abs())
+
+
+def _query(path: Path, sql: str) -> pd.DataFrame:
+    import pandas as pd
+
+    from paraagent.catalog.store import Catalog
+
+    with Catalog.open(path) as catalog:
+        table = catalog.relation(sql).to_arrow_table()
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+def _frame(rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow as pa
+
+    table = pa.Table.from_pylist(list(rows))
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+def _task_row(task: dict[str, Any]) -> dict[str, Any]:
+    called = {call["tool"] for call in task["calls"]}
+    request = task["request"].lower()
+    return {
+        **{name: task[name] for name in ("task_id", "request", "shape", "width", "reach", "split", "seed")},
+        "n_slots": len(task["slots"]),
+        "n_calls": len(task["calls"]),
+        "n_targets": len(called),
+        "n_atoms": len(task["atoms"]),
+        "calls_with_atoms": len({atom["call"] for atom in task["atoms"]} & {call["id"] for call in task["calls"]}),
+        "slots_of_calls": len({slot["tool"] for slot in task["slots"]} & called),
+        "names_a_tool": any(tool.lower() in request for tool in called),
+    }
+
+
+def _demo_row(demo: dict[str, Any]) -> dict[str, Any]:
+    roles = [message["role"] for message in demo["messages"]]
+    written = [message["content"] for message in demo["messages"] if message["role"] == "assistant"]
+    return {
+        **{name: demo[name] for name in ("task_id", "shape", "split")},
+        "n_messages": len(roles),
+        "roles": " ".join(roles),
+        "n_tools": len(demo["discovered_tools"]),
+        "n_empty": sum(not message["content"].strip() for message in demo["messages"]),
+        "turns_without_thought": sum(not text.startswith("<think>") for text in written),
+        "ends_with_answer": bool(written) and written[-1].rstrip().endswith("</answer>"),
+    }
+
+
+def _episode_row(episode: dict[str, Any]) -> dict[str, Any]:
+    turns = episode["turns"]
+    events = [event for turn in turns for event in turn["events"]]
+    searches = [event for event in events if event["kind"] == "search"]
+    calls = [event for event in events if event["kind"] == "call"]
+    return {
+        **{name: episode[name] for name in ("episode_id", "task_id", "policy", "paradigm", "seed", "end")},
+        "answered": episode["answer"] is not None,
+        "error": episode["error"] or "",
+        "n_turns": len(turns),
+        "n_searches": len(searches),
+        "n_calls": len(calls),
+        "n_failed": sum(call["error"] is not None for call in calls),
+        "n_unwell": sum(not turn["well_formed"] for turn in turns),
+        "n_problem_turns": sum(bool(turn["problems"]) for turn in turns),
+        "completion_tokens": sum(turn["completion_tokens"] for turn in turns),
+        "last_family": turns[-1]["family"] if turns else "",
+    }

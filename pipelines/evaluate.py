@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from paraagent.errors import RunError
-from paraagent.evaluation import Unit, plan_units, run_unit, score_frame, score_row, summarise
-from paraagent.evaluation.benchmarks.toolenv import held_out
 from paraagent.files import read_lines, write_json
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
 from pipelines import frames
-from pipelines.stage import Contract, Progress, Stage, StageContext, StageResult, UnitLog
+from pipelines.stage import Contract, Stage, StageContext, StageResult, UnitLog
 
 if TYPE_CHECKING:
     from paraagent.agents.policy import Policy
-    from paraagent.toolenv.env import ToolEnv
+    from paraagent.evaluation import Unit
 
 ATTEMPTS = 2
 """How often a batch is tried before the run fails; it stays owed then, so the same command tries it again."""
+
+RunUnit = Callable[["Unit", "Policy"], list[Episode]]
 
 
 def build(context: StageContext) -> StageResult:
@@ -34,6 +35,8 @@ def build(context: StageContext) -> StageResult:
         RunError: there is no held-out task, or a batch failed every attempt (its errors are in the sidecar).
     """
     from paraagent.catalog.store import Catalog
+    from paraagent.evaluation import plan_units, run_unit, score_frame, score_row, summarise
+    from paraagent.evaluation.benchmarks.toolenv import held_out
     from paraagent.retrieval.index import ToolIndex
     from paraagent.rewards.score import score
     from paraagent.toolenv.env import ToolEnv
@@ -45,18 +48,17 @@ def build(context: StageContext) -> StageResult:
         raise RunError("there is no test task to evaluate on: raise `tasks.test`, or add a source with more services")
     units = plan_units(tasks, config.batch, seed)
     scores = []
+    context.progress.start(len(tasks) * len(config.systems), "episodes")
     with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
-        index = ToolIndex.load(context.inputs["catalog"] / "index")
-        context.progress.start(len(tasks) * len(config.systems), "episodes")
+        index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
+        env = partial(ToolEnv, catalog, index, profile.env, split=None)
+
+        def run(unit: Unit, policy: Policy) -> list[Episode]:
+            return asyncio.run(run_unit(unit, policy, env, profile.rewards))
+
         for system in config.systems:
             log = UnitLog(context.out / "episodes", system)
-            _run_owed(
-                units,
-                log,
-                policy=lambda system=system: make_policy(system, context),  # type: ignore[misc]
-                env=lambda: ToolEnv(catalog, index, profile.env, split=None),
-                progress=context.progress,
-            )
+            run_owed(system, units, log, run, context)
             episodes = [Episode.model_validate(row) for row in log.close(task.task_id for task in tasks)]
             for task, episode in zip(tasks, episodes, strict=True):
                 scores.append(score_row(system, task, episode, score(task, episode, profile.rewards)))
@@ -65,6 +67,38 @@ def build(context: StageContext) -> StageResult:
     summary = summarise(frame, config.systems, config.confidence, seed)
     write_json(context.out / "summary.json", summary)
     return StageResult(rows={"tasks": len(tasks), "episodes": frame.height}, metrics={"success": summary["success"]})
+
+
+def run_owed(system: str, units: list[Unit], log: UnitLog, run: RunUnit, context: StageContext) -> None:
+    """Run the units that are not finished; the policy is loaded only if there is one.
+
+    Raises:
+        RunError: units failed every attempt; the others are finished and kept.
+    """
+    done = log.finished()
+    owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
+    context.progress.message(f"{system}: {len(units) - len(owed)} of {len(units)} batches are done")
+    context.progress.advance(sum(len(unit.tasks) for unit in units if unit not in owed))
+    if not owed:
+        return
+    policy, failed = make_policy(system, context), []
+    for unit in owed:
+        for _ in range(ATTEMPTS):
+            try:
+                episodes = run(unit, policy)
+            except Exception as error:  # a batch may fail in many ways; none may look like a result
+                log.fail(unit.key, f"{type(error).__name__}: {error}")
+            else:
+                log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
+                context.progress.advance(len(unit.tasks))
+                break
+        else:
+            failed.append(unit.key)
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(units)} batches of {system} failed {ATTEMPTS} times ({', '.join(failed)}): "
+            f"read {log.failed_path}, then run the same command again; finished batches are kept"
+        )
 
 
 def make_policy(system: str, context: StageContext) -> Policy:
@@ -84,35 +118,6 @@ def make_policy(system: str, context: StageContext) -> Policy:
         group=context.profile.evaluate.batch,
         seed=derive(context.seed("evaluate"), system),
     )
-
-
-def _run_owed(
-    units: list[Unit], log: UnitLog, *, policy: Callable[[], Policy], env: Callable[[], ToolEnv], progress: Progress
-) -> None:
-    """Run the units that are not finished; the policy is made only if there is one."""
-    done = log.finished()
-    owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
-    progress.advance(sum(len(unit.tasks) for unit in units) - sum(len(unit.tasks) for unit in owed))
-    if not owed:
-        return
-    actor, failed = policy(), []
-    for unit in owed:
-        for _ in range(ATTEMPTS):
-            try:
-                episodes = asyncio.run(run_unit(unit, actor, env))
-            except Exception as error:  # a batch may fail in many ways; none may look like a result
-                log.fail(unit.key, f"{type(error).__name__}: {error}")
-            else:
-                log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
-                progress.advance(len(unit.tasks))
-                break
-        else:
-            failed.append(unit.key)
-    if failed:
-        raise RunError(
-            f"{len(failed)} of {len(units)} batches of `{actor.name}` failed {ATTEMPTS} times ({', '.join(failed)}): "
-            f"read {log.failed_path}, then run the same command again; finished batches are kept"
-        )
 
 
 STAGE = Stage(

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from paraagent.config import RewardConfig
 from paraagent.errors import RunError
+from paraagent.evaluation.metrics import REWARDS
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
@@ -43,16 +45,20 @@ def plan_units(tasks: Sequence[Task], batch: int, seed: int) -> list[Unit]:
     ]
 
 
-async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv]) -> list[Episode]:
-    """Run one unit; the episodes come in the order of its tasks.
+async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv], config: RewardConfig) -> list[Episode]:
+    """Run and score one unit; the episodes carry their rewards and come in the order of the unit's tasks.
 
     Raises:
         RunError: an episode broke off with an error of ours, so the unit is not a result.
     """
     from paraagent.agents.loop import run_episodes
+    from paraagent.rewards.score import score
 
-    episodes = await run_episodes(policy, env, unit.attempts)
-    for episode in episodes:
+    episodes = []
+    for task, episode in zip(unit.tasks, await run_episodes(policy, env, unit.attempts), strict=True):
         if episode.end == "error":
-            raise RunError(f"task {episode.task_id} broke off: {episode.error}")
+            raise RunError(f"task {task.task_id} broke off: {episode.error}")
+        rewards = score(task, episode, config)
+        values = {name: float(getattr(rewards, name)) for name in REWARDS}
+        episodes.append(episode.model_copy(update={"rewards": values}))
     return episodes

@@ -19,3 +19,13 @@ class UsageError(ParaAgentError):
 
 class RunError(ParaAgentError):
     """The request was fine, the work failed: no network, a full disk, a broken contract."""
+
+
+class NetworkError(RunError):
+    """Nothing answered: worth another try later, which Prefect makes for stages that talk to the network."""
+
+
+class InterruptedRunError(ParaAgentError):
+    """Ctrl-C, or a polite request to stop: nothing is wrong."""
+
+    exit_code = 130

@@ -1,4 +1,4 @@
-"""Manifest: the file that makes a directory an artifact. It is written last, in one step; without it nothing is finished.
+"""Manifest: the file that makes a directory an artifact. Written last, in one step; without it nothing is finished.
 
 It lists every file with size and SHA-256, so that damage is noticed before anything is built on it, and says what the
 artifact was made from, with which versions and seeds, and how long it took. Times and machine facts stand here only:

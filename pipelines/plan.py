@@ -1,4 +1,4 @@
-"""Plan: which artifacts a run needs and what happens to each, from manifests alone, before anything heavy is imported."""
+"""Plan: which artifacts a run needs and what happens to each, from manifests alone, before any heavy import."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def config_of(stage: Stage, profile: Profile) -> dict[str, Any]:
 
 
 def fingerprint(stage: Stage, profile: Profile, inputs: Mapping[str, str], external: Mapping[str, str]) -> str:
-    """16 hex digits of SHA-256 over all that decides the artifact: code version, settings, seed, inputs, outside content."""
+    """16 hex digits of SHA-256 over all that decides it: code version, settings, seed, inputs, outside content."""
     return sha256_bytes(
         canonical_json(
             {

@@ -40,7 +40,7 @@ class RunRecord:
     def begin(cls, home: Home, request: Request, stages: tuple[str, ...]) -> RunRecord:
         """A new record; its file appears with the first `save`."""
         now = datetime.now(UTC)
-        run = f"{now:%Y%m%dT%H%M%S}-{request.profile.name}-{os.getpid()}"
+        run = f"{now:%Y%m%dT%H%M%S%f}-{request.profile.name}-{os.getpid()}"
         return cls(
             path=home.runs / f"{run}.json",
             run=run,
@@ -72,7 +72,7 @@ def request_key(request: Request) -> str:
 
 
 def read_records(home: Home) -> list[dict[str, Any]]:
-    """All records, oldest first; one that cannot be read is left out, since nothing but a resumed `--force` needs it."""
+    """All records, oldest first; one that cannot be read is left out: only a resumed `--force` needs it."""
     records = []
     for path in sorted(home.runs.glob("*.json")):
         try:

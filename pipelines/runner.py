@@ -71,7 +71,10 @@ def in_process(step: Step, build: Callable[[], Outcome]) -> Outcome:
 
 
 class Runner:
-    """One run of one request on one home."""
+    """One run of one request on one home.
+
+    `progress` may be replaced before `run`; the flow does, so that Prefect hears too.
+    """
 
     def __init__(
         self, request: Request, home: Home, progress: Progress, *, stages: Mapping[str, Stage] = STAGES
@@ -82,6 +85,9 @@ class Runner:
         self.planner = Planner(request, home, stages)
         self.planner.pending -= finished_before(home, request, self.planner)
         self.record = RunRecord.begin(home, request, self.planner.selected)
+        self.outcomes: list[Outcome] = []
+        self.now: Step | None = None
+        """The step under way."""
 
     @property
     def nothing_to_do(self) -> bool:
@@ -94,7 +100,6 @@ class Runner:
         Raises:
             ParaAgentError: the first stage that failed; what was finished is kept.
         """
-        outcomes: list[Outcome] = []
         try:
             with self.home.writable():
                 self.planner.check_inputs()
@@ -102,13 +107,13 @@ class Runner:
                 for name in self.planner.selected:
                     outcome = self._stage(name, execute)
                     self.home.set_current(self.request.profile.name, name, outcome.step.fingerprint)
-                    outcomes.append(outcome)
+                    self.outcomes.append(outcome)
                     self.record.add(outcome.summary())
                 self.record.end("completed")
         except BaseException as error:
             self._end_badly(error)
             raise
-        return outcomes
+        return self.outcomes
 
     def _end_badly(self, error: BaseException) -> None:
         """Note how the run ended; a home that cannot be written must not hide the first error."""
@@ -117,11 +122,11 @@ class Runner:
             self.record.end(state, str(error), traceback.format_exc())
 
     def _stage(self, name: str, execute: Execute) -> Outcome:
-        step = self.planner.step(name)
+        step = self.now = self.planner.step(name)
         head = f"[{step.position}/{step.total}] {step.label}  {step.stage.title}"
         if step.action == "reuse":
             self.progress.message(f"{head}: reused")
-            return self._outcome(step, "reused")
+            return execute(step, lambda: self._outcome(step, "reused"))
         self.progress.message(f"{head}: {step.action} ({step.reason})")
         started = time.monotonic()
         outcome = execute(step, lambda: self._build(step))
@@ -130,6 +135,18 @@ class Runner:
         self.progress.message(f"      {outcome.action} in {seconds_text(time.monotonic() - started)}{counts}")
         self.planner.pending.discard(name)
         return outcome
+
+    def built_elsewhere(self, step: Step) -> Outcome:
+        """The outcome of a stage that another process built on this home.
+
+        Raises:
+            RunError: there is no complete artifact, so that process worked on another home.
+        """
+        path = self.home.artifact(step.stage.name, step.fingerprint)
+        self.planner.verified.forget(path)
+        if read_manifest(path) is None:
+            raise RunError(f"{step.label} was built, but not in {path}: the worker must share the home of this run")
+        return self._outcome(step, "rebuilt" if step.action == "rebuild" else "built")
 
     def _outcome(self, step: Step, action: RunAction) -> Outcome:
         path = self.home.artifact(step.stage.name, step.fingerprint)
@@ -149,13 +166,13 @@ class Runner:
         except Timeout:
             self.progress.message(f"      another run is at work on {step.label}: waiting for it")
             lock.acquire()
-            self.planner.verified.forget(self.home.artifact(name, step.fingerprint))
             self.planner.pending.discard(name)
+        try:
+            self.planner.verified.forget(self.home.artifact(name, step.fingerprint))
             step = self.planner.step(name)
             if step.action == "reuse":
-                self.progress.message(f"      {step.label} was finished by the other run: reused")
+                self.progress.message(f"      {step.label} was finished by another run: reused")
                 return self._outcome(step, "reused")
-        try:
             return self._build_locked(step)
         finally:
             lock.release()

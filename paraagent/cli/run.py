@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraagent.errors import InterruptedRunError
+
 if TYPE_CHECKING:
     from paraagent.progress import Progress
-    from pipelines.runner import Outcome
+    from pipelines.runner import Outcome, Runner
 
 
 def run(
+    context: typer.Context,
     profile: Annotated[str, typer.Option(help="A built-in profile or a TOML file.")] = "quick",
     stage: Annotated[list[str] | None, typer.Option(help="Run this stage alone; may be repeated.")] = None,
     from_: Annotated[str | None, typer.Option("--from", help="Run this stage and all after it.")] = None,
@@ -31,18 +36,52 @@ def run(
     from pipelines.runner import Runner
     from pipelines.settings import load_profile
 
-    started = time.monotonic()
+    started, debug = time.monotonic(), bool(context.find_root().params.get("debug"))
     settings = load_profile(profile, set_ or [])
     request = Request(settings, tuple(stage or ()), from_, tuple(force or ()))
     home = Home.locate()
     progress, shown = _display()
     with shown:
         runner = Runner(request, home, progress)
-        outcomes = runner.run()
+        try:
+            with terminated_is_interrupted():
+                outcomes = runner.run() if runner.nothing_to_do else _in_prefect(runner, profile, set_ or [], debug)
+        except KeyboardInterrupt as error:
+            where = f" in {runner.now.stage.name}" if runner.now else ""
+            raise InterruptedRunError(
+                f"Interrupted{where}: what is finished is kept, and the same command goes on where it stopped"
+            ) from error
     if json:
         _print_json(runner.record.run, outcomes, time.monotonic() - started)
     else:
         _print_end(outcomes, time.monotonic() - started)
+
+
+def _in_prefect(runner: Runner, profile: str, overrides: list[str], debug: bool) -> list[Outcome]:
+    """Run as a flow: on the server of $PREFECT_API_URL or of `paraagent up`, else on one that ends with this run."""
+    from flows.environment import prepare
+    from flows.server import running_url
+
+    runner.planner.check_inputs()
+    with runner.home.writable():
+        prepare(runner.home.root, running_url(runner.home), debug=debug)
+    from flows.local import run_flow
+
+    return run_flow(runner, profile, overrides)
+
+
+@contextmanager
+def terminated_is_interrupted() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C, so that a stopped job leaves its run in order too."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _display() -> tuple[Progress, AbstractContextManager[Any]]:

@@ -11,8 +11,8 @@ CREATE TABLE tools (
     effect         VARCHAR NOT NULL,  -- read | create | update | delete | other
     http_method    VARCHAR NOT NULL,
     path           VARCHAR NOT NULL,
-    parameters     VARCHAR NOT NULL,  -- JSON Schema 2020-12 of an object, bounded
-    returns        VARCHAR,           -- JSON Schema 2020-12, bounded; null where the source does not say
+    parameters     VARCHAR NOT NULL USING COMPRESSION zstd,  -- JSON Schema 2020-12 of an object, bounded
+    returns        VARCHAR USING COMPRESSION zstd,           -- JSON Schema 2020-12, bounded; null where the source does not say
     n_parameters   INTEGER NOT NULL,
     n_required     INTEGER NOT NULL,
     deprecated     BOOLEAN NOT NULL,

@@ -1,0 +1,67 @@
+"""Which of the converted rows make the catalog, under which identity and name, in which order. Depends on content alone.
+
+Precedence: the order of the sources in the config, then provider, service (a newer version before an older one) and name. In that
+order the first of several duplicates stays and the first tool that wants a name gets it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from paraagent.catalog.names import assign
+
+_VERSION = re.compile(r"[-_.]?v?(\d+(?:[-_.]\d+)*)$")
+_COLUMNS = ["source_name", "provider", "service", "candidate", "http_method", "path", "digest"]
+
+
+class Selection(NamedTuple):
+    rows: list[int]
+    """Row numbers among all converted tools, sorted by final name."""
+    tool_ids: list[str]
+    names: list[str]
+    duplicates: list[tuple[int, str]]
+    """Row number of each rejected copy and the tool_id of what it repeats."""
+
+
+def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
+    """`sources` and `kinds` say for each row the position of its source and which converter made it."""
+    columns = [tools.column(name).to_pylist() for name in _COLUMNS]
+    records = list(zip(*columns, strict=True))
+    order = sorted(range(len(records)), key=lambda i: (sources[i], *_precedence(records[i])))
+    kept: list[int] = []
+    ids: list[str] = []
+    duplicates: list[tuple[int, str]] = []
+    seen: dict[tuple[str, ...], str] = {}
+    taken: set[str] = set()
+    for i in order:
+        source_name, provider, service, _, method, path, digest = records[i]
+        # One provider's OpenAPI documents for versions of one product repeat each other under different service names.
+        scope = "" if kinds[i] == "openapi" else service
+        key = (provider, scope, method, path, source_name, digest)
+        if (original := seen.get(key)) is not None:
+            duplicates.append((i, original))
+            continue
+        tool_id = f"{provider}/{service}/{source_name}"
+        if tool_id in taken:
+            tool_id = f"{tool_id} {method} {path}"
+            base, n = tool_id, 2
+            while tool_id in taken:
+                tool_id, n = f"{base} {n}", n + 1
+        taken.add(tool_id)
+        seen[key] = tool_id
+        kept.append(i)
+        ids.append(tool_id)
+    names = assign((tool_id, records[i][3]) for i, tool_id in zip(kept, ids, strict=True))
+    by_name = sorted(range(len(kept)), key=names.__getitem__)
+    return Selection([kept[k] for k in by_name], [ids[k] for k in by_name], [names[k] for k in by_name], duplicates)
+
+
+def _precedence(record: tuple[str, ...]) -> tuple[object, ...]:
+    source_name, provider, service, _, method, path, digest = record
+    match = _VERSION.search(service)
+    family = service[: match.start()] if match else service
+    version = [-int(n) for n in re.findall(r"\d+", match[1])] if match else []
+    return provider, family, version, service, source_name, method, path, digest

@@ -1,0 +1,105 @@
+-- What `paraagent sql` shows: the tables of the catalog, and the current artifacts of the home.
+-- `-- needs: NAME` stands before each view whose files may not exist yet; it is left out while they do not.
+-- The catalog is attached as `store`; `getvariable('NAME')` is the list of an artifact's files.
+
+-- needs: catalog
+CREATE VIEW tools AS SELECT * FROM store.tools;
+
+-- needs: catalog
+CREATE VIEW parameters AS SELECT * FROM store.parameters;
+
+-- needs: catalog
+CREATE VIEW fields AS SELECT * FROM store.fields;
+
+-- needs: catalog
+CREATE VIEW quarantine AS SELECT * FROM store.quarantine;
+
+-- needs: catalog
+CREATE VIEW build_info AS SELECT * FROM store.build_info;
+
+-- needs: catalog
+-- One row a service.
+CREATE VIEW services AS
+SELECT provider, service, any_value(category ORDER BY category) AS category, any_value(source ORDER BY source) AS source,
+    count(*) AS tools, count(returns) AS with_returns, count(*) FILTER (deprecated) AS deprecated,
+    round(avg(quality), 3) AS quality
+FROM store.tools
+GROUP BY provider, service;
+
+-- needs: catalog
+-- Which tool gives which field; `key` is the field's name without case and punctuation.
+CREATE VIEW producers AS
+SELECT tools.name AS tool, provider, service, effect, fields.name AS field, fields.path AS place, type, format,
+    regexp_replace(lower(fields.name), '[^a-z0-9]', '', 'g') AS key
+FROM store.fields JOIN store.tools USING (tool_id);
+
+-- needs: catalog
+-- Which tool takes which parameter; `key` as in `producers`.
+CREATE VIEW consumers AS
+SELECT tools.name AS tool, provider, service, effect, parameters.name AS parameter, type, required, format,
+    regexp_replace(lower(parameters.name), '[^a-z0-9]', '', 'g') AS key
+FROM store.parameters JOIN store.tools USING (tool_id);
+
+-- needs: tasks
+-- One row a task; slots, reference calls and answer atoms are JSON.
+CREATE VIEW tasks AS
+SELECT * FROM read_json(getvariable('tasks'), format = 'newline_delimited', columns = {
+    task_id: 'VARCHAR', request: 'VARCHAR', shape: 'VARCHAR', width: 'INTEGER', reach: 'VARCHAR', split: 'VARCHAR',
+    seed: 'BIGINT', slots: 'JSON', calls: 'JSON', atoms: 'JSON', hard_edges: 'JSON', soft_edges: 'JSON'});
+
+-- needs: demos
+-- One row a demonstration, as in the Hugging Face data set.
+CREATE VIEW demos AS SELECT * FROM read_parquet(getvariable('demos'));
+
+-- needs: scores
+-- One row a scored episode of the evaluation.
+CREATE VIEW scores AS SELECT * FROM read_parquet(getvariable('scores'));
+
+-- needs: episodes
+-- One row an episode of demonstrations, reinforcement learning and evaluation; `turns` is JSON.
+CREATE VIEW episodes AS
+WITH lines AS (
+    SELECT coalesce(json -> 'row', json) AS episode, filename
+    FROM read_json_objects(getvariable('episodes'), format = 'newline_delimited', filename = true)
+)
+SELECT regexp_extract(filename, '/artifacts/([a-z]+)/', 1) AS stage,
+    episode ->> '$.episode_id' AS episode_id, episode ->> '$.policy' AS policy, episode ->> '$.task_id' AS task_id,
+    (episode ->> '$.seed')::BIGINT AS seed, episode ->> '$.paradigm' AS paradigm, episode ->> '$.end' AS ended,
+    episode ->> '$.request' AS request, episode ->> '$.answer' AS answer, episode ->> '$.error' AS error,
+    json_array_length(episode -> '$.turns')::INTEGER AS n_turns, episode -> '$.rewards' AS rewards,
+    episode -> '$.turns' AS turns
+FROM lines;
+
+-- needs: episodes
+-- One row a turn, counted from 1; `events` is JSON.
+CREATE VIEW turns AS
+WITH unfolded AS (
+    SELECT stage, episode_id, policy, task_id, seed, unnest(turns::JSON[]) AS body, generate_subscripts(turns::JSON[], 1)
+        AS turn
+    FROM episodes
+)
+SELECT stage, episode_id, policy, task_id, seed, turn, body ->> '$.family' AS family,
+    (body ->> '$.well_formed')::BOOLEAN AS well_formed, body ->> '$.plan_rule' AS plan_rule,
+    body ->> '$.plan.kind' AS plan_kind, (body ->> '$.completion_tokens')::INTEGER AS completion_tokens,
+    body ->> '$.text' AS text, body ->> '$.observation' AS observation, body -> '$.problems' AS problems,
+    body -> '$.events' AS events
+FROM unfolded;
+
+-- needs: episodes
+-- One row a call that an agent made.
+CREATE VIEW calls AS
+WITH unfolded AS (SELECT * EXCLUDE (events, text, observation), unnest(events::JSON[]) AS event FROM turns)
+SELECT stage, episode_id, policy, task_id, seed, turn, event ->> '$.name' AS tool, event -> '$.arguments' AS arguments,
+    event ->> '$.error.type' AS error, event ->> '$.error.msg' AS message, event ->> '$.backend' AS backend,
+    (event ->> '$.visible')::BOOLEAN AS visible, event -> '$.result' AS result
+FROM unfolded
+WHERE event ->> '$.kind' = 'call';
+
+-- needs: episodes
+-- One row a search that an agent made; `hits` is the list of tools found, best first.
+CREATE VIEW searches AS
+WITH unfolded AS (SELECT * EXCLUDE (events, text, observation), unnest(events::JSON[]) AS event FROM turns)
+SELECT stage, episode_id, policy, task_id, seed, turn, event ->> '$.query' AS query,
+    (event -> '$.hits')::VARCHAR[] AS hits, (event ->> '$.visible')::BOOLEAN AS visible
+FROM unfolded
+WHERE event ->> '$.kind' = 'search';

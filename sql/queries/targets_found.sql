@@ -1,5 +1,5 @@
 -- How often does a search return the tool that the task needs, by policy?
-WITH needed AS (SELECT task_id, unnest((slots -> '$[*].tool')::VARCHAR[]) AS tool FROM tasks)
+WITH needed AS (SELECT task_id, unnest(slots ->> '$[*].tool') AS tool FROM tasks)
 SELECT stage, policy, count(*) AS needed, count(*) FILTER (found) AS found,
     round(100.0 * count(*) FILTER (found) / count(*), 1) AS percent
 FROM (

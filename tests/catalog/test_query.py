@@ -18,7 +18,7 @@ from paraagent.files import write_lines
 
 QUERIES = saved_queries()
 
-TASK = {
+TASK: dict[str, Any] = {
     "task_id": "t1",
     "request": "What is the weather in Oslo?",
     "shape": "single",
@@ -35,10 +35,27 @@ TASK = {
 
 
 def episode(policy: str) -> dict[str, Any]:
-    turn = {"text": "<think>…</think>", "plan": None, "plan_rule": "required", "well_formed": True, "problems": []}
+    turn: dict[str, Any] = {
+        "text": "<think>…</think>",
+        "plan": None,
+        "plan_rule": "required",
+        "well_formed": True,
+        "problems": [],
+    }
     turn |= {"observation": "", "prompt_tokens": 1, "completion_tokens": 5}
-    search = {"kind": "search", "query": "weather", "hits": ["weather_forecast", "weather_current"], "visible": True}
-    call = {"kind": "call", "name": "weather_current", "arguments": {"city": "Oslo"}, "result": None, "visible": True}
+    search: dict[str, Any] = {
+        "kind": "search",
+        "query": "weather",
+        "hits": ["weather_forecast", "weather_current"],
+        "visible": True,
+    }
+    call: dict[str, Any] = {
+        "kind": "call",
+        "name": "weather_current",
+        "arguments": {"city": "Oslo"},
+        "result": None,
+        "visible": True,
+    }
     call |= {"error": {"type": "NotFoundError", "msg": "no such city"}, "backend": "grounded", "injected": False}
     return {
         "version": 1,

@@ -134,7 +134,7 @@ def parse(text: str) -> ParsedTurn:
     if stray:
         problems.append("text outside of the tags")
     turn = ParsedTurn(think, plan, tuple(blocks), ())
-    return ParsedTurn(think, plan, turn.blocks, tuple(problems + _family_problems(turn)))
+    return ParsedTurn(think, plan, turn.blocks, tuple(dict.fromkeys(problems + _family_problems(turn))))
 
 
 def render(turn: ParsedTurn) -> str:

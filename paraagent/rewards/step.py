@@ -18,5 +18,5 @@ def step_reward(task: Task, episode: Episode, config: RewardConfig) -> float:
         return 0.0 if episode.calls else config.step_no_tool
     called = {fold(call.name) for call in episode.calls if call.ok}
     found = {fold(name) for search in episode.searches if search.visible for name in search.hits}
-    share = len(targets)
-    return config.step_called * len(targets & called) / share + config.step_found * len(targets & found) / share
+    called_share, found_share = (len(targets & names) / len(targets) for names in (called, found))
+    return config.step_called * called_share + config.step_found * found_share

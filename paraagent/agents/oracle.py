@@ -1,0 +1,144 @@
+"""OraclePolicy: the reference solution, said in the fewest words that a small model can learn from.
+
+It takes from the task which tool fits which need and the arguments of each call; the facts of its answer it reads from
+the observation, as any agent must. Needs, labels and fact names are words of the request, so that they can be copied;
+the wording varies with the seed. Three turns: search for every need at once, make every call at once, answer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from paraagent.agents.policy import Completion, Conversation
+from paraagent.paraact.observation import read_responses
+from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, SearchBlock, compact, render
+from paraagent.seeds import rng
+from paraagent.task import Atom, Task
+from paraagent.toolenv.identifiers import words
+
+_COUNTS = {2: "Two", 3: "Three", 4: "Four"}
+_EMPTY_WORD = re.compile(
+    "a|about|all|an|and|any|as|at|be|by|details?|find|for|from|get|given?|in|info|information|into|is|it|its|list|me|my|"
+    "of|on|one|or|our|retrieve|search|show|single|some|specific|that|the|their|this|to|up|with|your",
+    re.IGNORECASE,
+)
+_LABEL_WORDS = 2
+_ONE_NEED = ("One need: {needs}. I search for it.", "I need a tool for {needs}.", "I look for {needs}.")
+_NEEDS = (
+    "{count} needs: {needs}. I search for all at once.",
+    "{count} separate needs: {needs}. I search for them together.",
+    "I need tools for {needs}. One search each, together.",
+)
+_FITS = ("{tool} fits {label}.", "For {label}: {tool}.", "{tool} does {label}.")
+_FOUND = ("I have {facts}.", "The results give {facts}.", "I read {facts}.")
+_MISSING = "The results do not say it."
+
+
+class OraclePolicy:
+    """Solves every task by its reference."""
+
+    name = "oracle"
+
+    def __init__(self, group: int = 64) -> None:
+        self.group = group
+
+    async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
+        """The next turn of each conversation."""
+        return [Completion(render(_turn(conversation))) for conversation in conversations]
+
+
+def slot_labels(task: Task) -> list[str]:
+    """A short, distinct label for each slot: its first telling words after the verb."""
+    labels: list[str] = []
+    for slot in task.slots:
+        telling = [word for word in re.findall(r"[\w-]+", slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]
+        label = " ".join(telling[:_LABEL_WORDS]) or "need"
+        labels.append(label if label not in labels else f"{label} {len(labels) + 1}")
+    return labels
+
+
+def fact_label(atom: Atom, request: str) -> str:
+    """How the answer names an atom: the words of its place in the result, as far as the request uses them."""
+    names = [part for part in atom.path.split(".") if not part.isdigit()]
+    leaf = words(names[-1]) if names else ()
+    holder = words(names[-2]) if len(names) > 1 else ()
+    moment = (*leaf[:-1], "time") if leaf[-1:] == ("at",) else leaf
+    forms = [" ".join(form) for form in ((*holder, *leaf), leaf, moment, leaf[1:], leaf[:-1]) if form]
+    asked = [form for form in forms if re.search(rf"\b{re.escape(form)}\b", request.casefold())]
+    return next(iter(asked), " ".join(leaf) or "result")
+
+
+def _turn(conversation: Conversation) -> ParsedTurn:
+    task, number = conversation.task, sum(message["role"] == "assistant" for message in conversation.messages)
+    choices = rng(conversation.seed, "oracle", task.task_id, number)
+    if number == 0:
+        return _search(task, choices)
+    if number == 1:
+        return _call(task, choices)
+    return _answer(task, conversation.messages[-1]["content"], choices)
+
+
+def _search(task: Task, choices: random.Random) -> ParsedTurn:
+    labels = slot_labels(task)
+    form = choices.choice(_ONE_NEED if len(labels) == 1 else _NEEDS)
+    think = form.format(count=_COUNTS.get(len(labels), "Several"), needs=_listed(labels))
+    blocks = tuple(SearchBlock(label, slot.text) for label, slot in zip(labels, task.slots, strict=True))
+    return ParsedTurn(think, compact({"capacity_slots": labels}), blocks)
+
+
+def _call(task: Task, choices: random.Random) -> ParsedTurn:
+    form = choices.choice(_FITS)
+    fits = [form.format(tool=slot.tool, label=label) for label, slot in zip(slot_labels(task), task.slots, strict=True)]
+    plan = {
+        "available_tools": list(task.targets),
+        "execution_flow": [{"step": 1, "parallel": [call.tool for call in task.calls]}],
+        "dependencies": [],
+    }
+    blocks = tuple(CallBlock(call.tool, call.arguments) for call in task.calls)
+    return ParsedTurn(" ".join(fits), compact(plan), blocks)
+
+
+def _answer(task: Task, observation: str, choices: random.Random) -> ParsedTurn:
+    responses = dict(zip((call.id for call in task.calls), read_responses(observation), strict=False))
+    labels = [fact_label(atom, task.request) for atom in task.atoms]
+    totals = Counter(labels)
+    of_tool = dict(zip((slot.tool for slot in task.slots), slot_labels(task), strict=True))
+    tools = {call.id: call.tool for call in task.calls}
+    facts: list[str] = []
+    sentences: list[str] = []
+    for atom, label in zip(task.atoms, labels, strict=True):
+        value = _read(responses.get(atom.call), atom.path)
+        if value is not None:
+            whose = f" ({of_tool.get(tools[atom.call], 'other')})" if totals[label] > 1 else ""
+            facts.append(f"the {label}{whose}")
+            sentences.append(f"The {label}{whose} is {_said(value)}.")
+    think = choices.choice(_FOUND).format(facts=_listed(facts)) if facts else _MISSING
+    return ParsedTurn(think, None, (AnswerBlock(" ".join(sentences) or _MISSING),))
+
+
+def _read(response: Any, path: str) -> str | int | float | bool | None:
+    """The scalar at a dotted path of a response's result; None where there is none."""
+    value = response.get("result") if isinstance(response, dict) else None
+    for part in path.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value if isinstance(value, str | int | float) else None
+
+
+def _said(value: str | int | float | bool) -> str:
+    """A value as an answer says it, in the digits of the observation."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else compact(value)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

@@ -73,18 +73,19 @@ def publish_contracts(profile: str, stage: str, directory: Path) -> None:
         document = orjson.loads(path.read_bytes())
         table = [
             {
-                "expectation": result["expectation_config"]["type"],
-                "column": result["expectation_config"]["kwargs"].get("column", ""),
-                "holds": "yes" if result["success"] else "NO",
-                "unexpected": result.get("result", {}).get("unexpected_count", ""),
+                "expectation": entry["description"],
+                "type": entry["type"],
+                "severity": entry["severity"],
+                "holds": "yes" if entry["success"] else "NO",
+                "unexpected rows": (entry["result"] or {}).get("unexpected_count", ""),
             }
-            for result in document.get("results", [])
+            for entry in document["results"]
         ]
         broken = sum(row["holds"] == "NO" for row in table)
         create_table_artifact(
             table=table,
             key=key(profile, stage, f"contract-{path.stem}"),
-            description=f"Contract `{path.stem}`: {len(table)} expectations, {broken} broken",
+            description=f"Contract `{path.stem}`: {document['rows']} rows, {len(table)} expectations, {broken} broken",
         )
 
 

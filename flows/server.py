@@ -87,8 +87,10 @@ def start(home: Home, port: int, progress: Progress) -> ServerState:
     """Bring up what is not up yet: server, pools, deployments, one worker a pool. Safe to repeat.
 
     Raises:
-        RunError: the port is taken, or something did not start; its log is named.
+        RunError: the port is taken, or something did not start (its log is named), or this is not a clone.
     """
+    if not (PROJECT / "prefect.yaml").is_file():
+        raise RunError(f"There is no prefect.yaml in {PROJECT}: run `paraagent up` in a clone of the repository")
     with home.writable():
         (home.root / "prefect").mkdir(exist_ok=True)
         state = read_state(home) or ServerState(f"http://{HOST}:{port}/api", [])

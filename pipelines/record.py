@@ -27,7 +27,8 @@ class RunRecord:
     run: str
     key: str
     profile: dict[str, Any]
-    stages: tuple[str, ...]
+    planned: dict[str, str]
+    """Stage -> fingerprint of everything that the run is to leave complete."""
     force: tuple[str, ...]
     started: str
     state: State = "running"
@@ -37,7 +38,7 @@ class RunRecord:
     traceback: str | None = None
 
     @classmethod
-    def begin(cls, home: Home, request: Request, stages: tuple[str, ...]) -> RunRecord:
+    def begin(cls, home: Home, request: Request) -> RunRecord:
         """A new record; its file appears with the first `save`."""
         now = datetime.now(UTC)
         run = f"{now:%Y%m%dT%H%M%S%f}-{request.profile.name}-{os.getpid()}"
@@ -46,7 +47,7 @@ class RunRecord:
             run=run,
             key=request_key(request),
             profile=request.profile.model_dump(mode="json"),
-            stages=stages,
+            planned={},
             force=request.force,
             started=now.isoformat(timespec="seconds"),
         )

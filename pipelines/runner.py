@@ -84,7 +84,7 @@ class Runner:
         self.progress = progress
         self.planner = Planner(request, home, stages)
         self.planner.pending -= finished_before(home, request, self.planner)
-        self.record = RunRecord.begin(home, request, self.planner.selected)
+        self.record = RunRecord.begin(home, request)
         self.outcomes: list[Outcome] = []
         self.now: Step | None = None
         """The step under way."""
@@ -103,6 +103,7 @@ class Runner:
         try:
             with self.home.writable():
                 self.planner.check_inputs()
+                self.record.planned = {name: self.planner.identity(name)[0] for name in self.planner.selected}
                 self.record.save()
                 for name in self.planner.selected:
                     outcome = self._stage(name, execute)
@@ -244,7 +245,7 @@ class Runner:
         )
         try:
             result = stage.build(context)
-            return result, check_contracts(stage, out)
+            return result, check_contracts(stage, out, self.progress)
         except ParaAgentError:
             raise
         except Exception as error:
@@ -258,8 +259,8 @@ class Runner:
             ) from error
 
 
-def check_contracts(stage: Stage, out: Path) -> list[ContractEntry]:
-    """Check every contract of the stage.
+def check_contracts(stage: Stage, out: Path, progress: Progress) -> list[ContractEntry]:
+    """Check every contract of the stage; what is broken but not critical is said and passes.
 
     Raises:
         RunError: names the expectation, the count and three example rows.
@@ -269,6 +270,9 @@ def check_contracts(stage: Stage, out: Path) -> list[ContractEntry]:
     from pipelines.contracts import check
 
     reports = [check(contract, out) for contract in stage.contracts]
+    for report in reports:
+        for problem in report.problems:
+            progress.message(f"      contract {report.suite}: {problem}")
     return [
         ContractEntry(suite=report.suite, success=report.success, rows=report.rows, expectations=report.expectations)
         for report in reports

@@ -1,0 +1,1 @@
+"""Great Expectations suites as package data: one JSON file a data set that crosses a stage boundary."""

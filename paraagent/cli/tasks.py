@@ -1,0 +1,115 @@
+"""`paraagent tasks`: the synthesised tasks, listed or one in full."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from paraagent.task import Task
+
+app = typer.Typer(no_args_is_help=True, help="List and show the synthesised tasks.")
+
+ProfileOption = Annotated[str, typer.Option(help="The profile whose tasks are meant.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command("list")
+def list_(
+    split: Annotated[str | None, typer.Option(help="Only train, validation or test.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many.")] = 20,
+    profile: ProfileOption = "quick",
+    json: JsonOption = False,
+) -> None:
+    """List tasks: id, shape, reach and request.
+
+    Example: paraagent tasks list --split test -n 5
+    """
+    from paraagent.errors import UsageError
+
+    if split not in (None, "train", "validation", "test"):
+        raise UsageError(f"There is no split {split}: the splits are train, validation and test")
+    tasks = [task for task in _tasks(profile) if split in (None, task.split)][:limit]
+    if json:
+        _print_json([task.model_dump(mode="json") for task in tasks])
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("task", "shape", "reach", "request", box=None, header_style="bold")
+    for task in tasks:
+        table.add_row(task.task_id, _shape(task), task.reach, task.request)
+    Console().print(table, markup=False)
+
+
+@app.command()
+def show(task_id: str, profile: ProfileOption = "quick", json: JsonOption = False) -> None:
+    """Show one task: its request, the calls that solve it and the facts of a right answer.
+
+    Example: paraagent tasks show test-00001
+    """
+    import orjson
+
+    task = _find(task_id, profile)
+    if json:
+        _print_json(task.model_dump(mode="json"))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(f"{task.task_id}  {_shape(task)}, {task.reach}, {task.split}", style="bold", markup=False)
+    console.print(task.request, markup=False)
+    for slot, call in zip(task.slots, task.calls, strict=True):
+        console.print(f"\n{call.id}  {slot.text}", markup=False)
+        console.print(f"    {call.tool} {orjson.dumps(call.arguments).decode()}", markup=False)
+        for atom in task.atoms:
+            if atom.call == call.id:
+                console.print(f"    {atom.path} = {atom.value}", markup=False)
+
+
+def _find(task_id: str, profile: str) -> Task:
+    from difflib import get_close_matches
+
+    from paraagent.errors import UsageError
+
+    tasks = {task.task_id: task for task in _tasks(profile)}
+    if task_id in tasks:
+        return tasks[task_id]
+    near = get_close_matches(task_id, list(tasks), n=1)
+    raise UsageError(f"There is no task {task_id}" + (f": did you mean {near[0]}?" if near else ""))
+
+
+def _tasks(profile: str) -> Iterator[Task]:
+    """Raises `RunError` where the profile has no tasks yet."""
+    from paraagent.files import read_lines
+    from paraagent.task import Task
+
+    for row in read_lines(_artifact(profile) / "tasks.jsonl"):
+        yield Task.model_validate(row)
+
+
+def _artifact(profile: str) -> Path:
+    from paraagent.errors import RunError
+    from pipelines.home import Home
+
+    home = Home.locate()
+    path = home.current_artifact(profile, "tasks")
+    if path is None or not (path / "tasks.jsonl").is_file():
+        raise RunError(
+            f"There are no tasks of the profile {profile} in {home.root}: run `paraagent run --profile {profile}`"
+        )
+    return path
+
+
+def _shape(task: Task) -> str:
+    return task.shape if task.width == 1 else f"{task.shape}-{task.width}"
+
+
+def _print_json(document: Any) -> None:
+    import orjson
+
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -1,0 +1,163 @@
+"""A need in plain words: what a tool's description says it does, rewritten as what somebody wants done.
+
+"Returns detailed information about the specified cluster, including its tags." becomes "get detailed information about
+a cluster". The need is the slot that a searcher asks for, and it stands word for word in the request. Descriptions that
+do not open with an act of reading, or that talk of the interface itself, give no need.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SENTENCE = re.compile(r"(?<=[a-z0-9)])[.:!](?:\s|$)|\n")
+_OPENING = re.compile(
+    r"^(?:\[[^\]]*\]\s*|(?:this|the) (?:api|operation|method|endpoint|call|action|resource|request|route|function)"
+    r"(?: is used| allows you| lets you| can be used| enables you| will| may be used| provides the ability)?(?: to)?\s+"
+    r"|use this (?:api|operation|method|endpoint|call|action|resource|request)? ?to\s+"
+    r"|(?:allows|lets|enables|used|use it|api|endpoint|operation|request|ability)(?: you| users| the user| one)? to\s+"
+    r"|(?:public|simply|synchronously|asynchronously)\s+)",
+    re.IGNORECASE,
+)
+_VERBS = {
+    verb: base
+    for base, verbs in {
+        "get": "get gets return returns provide provides obtain obtains",
+        "retrieve": "retrieve retrieves",
+        "list": "list lists",
+        "describe": "describe describes",
+        "fetch": "fetch fetches",
+        "find": "find finds",
+        "search": "search searches",
+        "show": "show shows display displays",
+        "read": "read reads",
+        "query": "query queries",
+        "check": "check checks",
+        "view": "view views",
+        "count": "count counts",
+        "calculate": "calculate calculates compute computes",
+        "estimate": "estimate estimates",
+        "look": "look looks",
+        "look up": "lookup",
+        "load": "load loads",
+        "quote": "quote quotes",
+        "track": "track tracks",
+        "compare": "compare compares",
+        "convert": "convert converts",
+        "find out": "tells",
+    }.items()
+    for verb in verbs.split()
+}
+_CLAUSE = re.compile(
+    r"\s*(?:[;,—–(\[]|\s-\s|\s(?:that|which|including|based on|using|where|when|whose|so that|in order to|"
+    r"identified by|specified by|associated with (?:the|a|an|your) (?:specified|given)|matching (?:the|a)|if|as well as|"
+    r"along with|given (?:its|the|an?)|filtered|sorted|ordered|because|while|through|via|as|such as|within the scope|"
+    r"by (?:its|the|their|an?|using|specifying|providing|passing|ids?|uuids?|names?|keys?|slugs?)|"
+    r"with (?:the |a )?(?:given|specified|provided|id|matching|name|its)|for (?:use|which))(?=\s|$)).*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUALIFIED = re.compile(
+    r"(?:\b(the|an?|one|your) )?\b(?:specified|given|provided|supplied|requested|particular|specific|single|selected|"
+    r"existing|indicated|named|certain) (\w+(?: \w+)?)",
+    re.IGNORECASE,
+)
+_PLURAL = re.compile(r"\b(?:one|zero) or more (?:of )?(?:the |your |my )?|\bmultiple ", re.IGNORECASE)
+_WHOLE = re.compile(r"\b(?:paginated|paged|full|complete|entire) (?=list\b)", re.IGNORECASE)
+_BARE_ENDING = re.compile(
+    r"\s+(?:of|for|in|to|with|by|from|and|or|the|an?|on|at|about|be|is|are|one|specified|given|any|all|its|id|this|available)$",
+    re.IGNORECASE,
+)
+_UNCLEAR = re.compile(
+    r"(?-i:[a-z][A-Z])|[_<>{}\[\]`|\\/=*#@$%&+\"“”]|\b(?:api|apis|json|http|https|url|endpoint|request|response|parameters?|"
+    r"objects?|deprecated|operation|method|calls?|you|see|this|these|xml|field|fields|schema|null|"
+    r"true|false|array|payload|resource|resources|we|it|sub|legacy|v\d|internal|test|preview|beta|alpha)\b",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(r"[a-z]{3,}")
+_EMPTY = frozenset(
+    [
+        "get",
+        "list",
+        "retrieve",
+        "describe",
+        "fetch",
+        "find",
+        "search",
+        "show",
+        "read",
+        "view",
+        "the",
+        "details",
+        "detail",
+        "information",
+        "info",
+        "about",
+        "for",
+        "from",
+        "all",
+        "one",
+        "and",
+        "of",
+        "data",
+        "some",
+        "with",
+        "single",
+        "list",
+        "specific",
+        "item",
+        "items",
+        "record",
+        "records",
+        "metadata",
+        "properties",
+        "property",
+        "value",
+        "values",
+        "result",
+        "results",
+    ]
+)
+_FEWEST, _MOST = 3, 13
+
+
+def need_of(description: str) -> str | None:
+    """The need in lower case without a full stop, 3 to 13 words; None where the description gives none."""
+    text = _SENTENCE.split(description.strip(), maxsplit=1)[0].strip().rstrip(".")
+    previous = None
+    while previous != text:
+        previous, text = text, _OPENING.sub("", text, count=1)
+    first, _, rest = text.partition(" ")
+    verb = _VERBS.get(first.lower())
+    if verb is None or not rest:
+        return None
+    rest = _WHOLE.sub("", _PLURAL.sub("the ", _QUALIFIED.sub(_with_article, rest)))
+    rest = _CLAUSE.sub("", " " + rest).strip()
+    rest = re.sub(r"\byour\b", "my", re.sub(r"\byou have\b", "I have", rest, flags=re.IGNORECASE), flags=re.IGNORECASE)
+    rest = re.sub(r"^(?:back|up to date|out)\s+", "", rest)
+    previous = None
+    while previous != rest:
+        previous, rest = rest, _BARE_ENDING.sub("", rest)
+    need = f"{verb} {_lowered(rest)}"
+    words = need.split()
+    content = [word for word in _CONTENT.findall(need.lower()) if word not in _EMPTY]
+    if not _FEWEST <= len(words) <= _MOST or not content or _UNCLEAR.search(need):
+        return None
+    return need
+
+
+def _with_article(match: re.Match[str]) -> str:
+    """`the specified cluster` -> `a cluster`, `the given users` -> `the users`."""
+    article: str | None = match[1]
+    phrase: str = match[2]
+    if not article:
+        return phrase
+    noun = phrase.split()[0]
+    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")):
+        return f"the {phrase}"
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {phrase}"
+
+
+def _lowered(text: str) -> str:
+    """Words that stand capitalised for no reason in lower case; acronyms and names within a sentence stay."""
+    first, _, rest = text.partition(" ")
+    keep = first.isupper() or any(character.isupper() for character in first[1:])
+    return f"{first if keep else first.lower()} {rest}".strip()

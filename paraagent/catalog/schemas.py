@@ -69,8 +69,8 @@ class Shape:
     ) -> None:
         self.type = type
         """A JSON type, or `any`."""
-        self.facts = facts
-        """`"type":…` and further keywords, comma-separated, without braces."""
+        self.facts = facts.removeprefix(b",")
+        """`"type":…` and further keywords, comma-separated, without braces; no type where it is `any`."""
         self.rules = rules
         """Keywords that only arguments carry."""
         self.format = format

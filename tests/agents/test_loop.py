@@ -1,0 +1,162 @@
+"""The loop: groups in lockstep, and an episode that breaks takes no other with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from paraagent.agents.loop import run_episodes, run_rollouts
+from paraagent.agents.oracle import OraclePolicy
+from paraagent.agents.policy import Completion, Conversation
+from paraagent.catalog.store import Catalog
+from paraagent.config import EnvConfig, RewardConfig
+from paraagent.retrieval.index import ToolIndex, build_index
+from paraagent.rewards.score import score
+from paraagent.task import Atom, ReferenceCall, Slot, Task
+from paraagent.toolenv.env import ToolEnv
+from paraagent.toolenv.simulator import GroundedSimulator
+
+
+@pytest.fixture(scope="module")
+def env(
+    tiny_catalog: Catalog, tiny_catalog_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], ToolEnv]:
+    out = tmp_path_factory.mktemp("index")
+    build_index(tiny_catalog_path, out)
+    index = ToolIndex.load(out)
+    return lambda: ToolEnv(tiny_catalog, index, EnvConfig())
+
+
+@pytest.fixture(scope="module")
+def tasks(tiny_catalog: Catalog) -> list[Task]:
+    """Three tasks in three worlds: one call, two calls of two tools, two calls of one tool."""
+    order = ("look up one customer order", "orders_get_order", {"order_id": "ord_1"}, "status")
+    other = ("look up one customer order", "orders_get_order", {"order_id": "ord_2"}, "total")
+    ticket = ("retrieve a support ticket", "tickets_GetTicket", {"ticketId": "tck_6080e5"}, "subject")
+    return [
+        _task(tiny_catalog, "single", 11, [order]),
+        _task(tiny_catalog, "two", 12, [order, ticket]),
+        _task(tiny_catalog, "twice", 13, [order, other]),
+    ]
+
+
+def _task(catalog: Catalog, name: str, seed: int, wants: list[tuple[str, str, dict[str, str], str]]) -> Task:
+    calls, atoms = [], []
+    for number, (_, tool_name, arguments, path) in enumerate(wants):
+        tool = catalog.get(tool_name)
+        assert tool
+        value = GroundedSimulator(seed).call(tool, arguments).result[path]
+        calls.append(ReferenceCall(id=f"c{number}", tool=tool_name, arguments=arguments))
+        atoms.append(Atom(call=f"c{number}", path=path, value=value))
+    return Task(
+        task_id=name,
+        request="; ".join(f"{need} with {arguments} and tell me the {path}" for need, _, arguments, path in wants),
+        shape="single" if len(wants) == 1 else "parallel",
+        width=len(wants),
+        reach="service",
+        split="test",
+        seed=seed,
+        slots=tuple(Slot(text=need, tool=tool) for need, tool, _, _ in wants),
+        calls=tuple(calls),
+        atoms=tuple(atoms),
+    )
+
+
+def test_the_oracle_scores_full_marks(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    for task, episode in zip(
+        tasks, asyncio.run(run_episodes(OraclePolicy(), env, [(task, 1) for task in tasks])), strict=True
+    ):
+        rewards = score(task, episode, RewardConfig())
+        assert (rewards.outcome, rewards.step, rewards.penalty, rewards.trajectory) == (1.5, 0.5, 0.0, 2.0)
+        assert (rewards.phase, rewards.format, rewards.solved) == (0.5, 1.0, True)
+        assert [turn.family for turn in episode.turns] == ["search", "call", "answer"]
+
+
+@pytest.mark.parametrize("group", [1, 2, 64])
+def test_the_same_seed_leaves_the_same_bytes_in_any_group(
+    env: Callable[[], ToolEnv], tasks: list[Task], group: int
+) -> None:
+    units = [(task, seed) for seed in range(3) for task in tasks]
+    alone = [asyncio.run(run_episodes(OraclePolicy(), env, [unit]))[0].model_dump_json() for unit in units]
+    together = asyncio.run(run_episodes(OraclePolicy(group=group), env, units))
+    assert [episode.model_dump_json() for episode in together] == alone
+
+
+def test_the_oracle_varies_its_words_with_the_seed(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    episodes = asyncio.run(run_episodes(OraclePolicy(), env, [(tasks[1], seed) for seed in range(12)]))
+    assert len({episode.turns[0].think for episode in episodes}) > 1
+
+
+def test_the_oracle_reads_its_answer_from_the_world_it_meets(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    moved = tasks[0].model_copy(update={"seed": 99})
+    [episode] = asyncio.run(run_episodes(OraclePolicy(), env, [(moved, 1)]))
+    assert episode.answer == f"The status is {episode.calls[0].result['status']}."
+
+
+class Scripted:
+    """Answers at once, and does something strange for the tasks named."""
+
+    name = "scripted"
+    group = 8
+
+    def __init__(self, breaks: str = "", short: bool = False) -> None:
+        self.breaks, self.short, self.asked = breaks, short, list[int]()
+
+    async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
+        self.asked.append(len(conversations))
+        for conversation in conversations:
+            conversation.token_ids.append(1)
+            conversation.model_mask.append(1)
+            if conversation.task.task_id == self.breaks:
+                raise ConnectionError("gone")
+        completions = [Completion("<think>t</think><answer>x</answer>") for _ in conversations]
+        return completions[1:] if self.short else completions
+
+
+def test_one_exception_ends_one_episode(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    rollouts = asyncio.run(run_rollouts(Scripted(breaks="two"), env, [(task, 1) for task in tasks]))
+    assert [rollout.episode.end for rollout in rollouts] == ["answer", "error", "answer"]
+    assert rollouts[1].episode.error == "ConnectionError: gone"
+    assert [rollout.conversation.token_ids for rollout in rollouts] == [[1], [], [1]]
+
+
+def test_a_policy_that_loses_completions_is_an_error(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    [episode] = asyncio.run(run_episodes(Scripted(short=True), env, [(tasks[0], 1)]))
+    assert (episode.end, episode.error) == ("error", "scripted gave 0 completions for 1 conversations")
+
+
+def test_an_environment_that_breaks_ends_its_own_episode(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    made: list[ToolEnv] = []
+
+    def make() -> ToolEnv:
+        made.append(env())
+        if len(made) == 2:
+            made[1].catalog = None  # type: ignore[assignment]
+        return made[-1]
+
+    episodes = asyncio.run(run_episodes(OraclePolicy(), make, [(task, 1) for task in tasks]))
+    assert [episode.end for episode in episodes] == ["answer", "error", "answer"]
+
+
+def test_one_act_call_serves_a_whole_group(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    policy = Scripted()
+    asyncio.run(run_episodes(policy, env, [(task, seed) for seed in range(4) for task in tasks]))
+    assert policy.asked == [8, 4]
+
+
+def test_the_conversation_holds_every_message(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    [rollout] = asyncio.run(run_rollouts(OraclePolicy(), env, [(tasks[0], 1)]))
+    said = [(message["role"], message["content"]) for message in rollout.conversation.messages]
+    turns = rollout.episode.turns
+    assert said == [
+        ("system", rollout.episode.system),
+        ("user", tasks[0].request),
+        ("assistant", turns[0].text),
+        ("user", turns[0].observation),
+        ("assistant", turns[1].text),
+        ("user", turns[1].observation),
+        ("assistant", turns[2].text),
+    ]

@@ -1,0 +1,54 @@
+"""Calls of one turn: together, in order, and each on its own when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from paraagent.paraact.executor import Outcome, ToolError, execute
+
+
+def test_calls_run_together_and_results_keep_their_order() -> None:
+    async def run(delay: float) -> Outcome:
+        await asyncio.sleep(delay)
+        return Outcome(None, delay, "test")
+
+    start = time.monotonic()
+    outcomes = asyncio.run(execute([0.3, 0.1, 0.2], run))
+    assert [outcome.result for outcome in outcomes] == [0.3, 0.1, 0.2]
+    assert time.monotonic() - start < 0.55
+
+
+def test_changes_before_the_first_wait_apply_in_call_order() -> None:
+    log: list[int] = []
+
+    async def run(number: int) -> Outcome:
+        log.append(number)
+        await asyncio.sleep(0.01 * (5 - number))
+        return Outcome(None, number, "test")
+
+    asyncio.run(execute(list(range(5)), run))
+    assert log == [0, 1, 2, 3, 4]
+
+
+def test_a_failing_call_becomes_an_observation_and_its_siblings_succeed() -> None:
+    async def run(kind: str) -> Outcome:
+        if kind == "tool":
+            raise ToolError("RateLimitError", "slow down")
+        if kind == "bug":
+            raise ZeroDivisionError
+        return Outcome(None, "fine", "test")
+
+    tool, bug, fine = asyncio.run(execute(["tool", "bug", "fine"], run))
+    assert tool.error
+    assert (tool.error.type, tool.error.msg) == ("RateLimitError", "slow down")
+    assert bug.error
+    assert bug.error.type == "ToolExecutionError"
+    assert fine == Outcome(None, "fine", "test")
+
+
+def test_only_the_kinds_of_the_method_exist() -> None:
+    with pytest.raises(ValueError, match="no kind of tool error"):
+        ToolError("KeyError", "m")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from paraagent.task import Task
 CHANNELS = ("trajectory", "phase", "step")
 _SAMPLES = 5
 _PROVIDERS = 12
+_LICENCES = 3
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,13 @@ def catalog_facts(catalog: Catalog) -> dict[str, Any]:
     )[0]
     by_source = _query(
         catalog,
-        """SELECT source, source_version AS version, string_agg(DISTINCT licence, ', ' ORDER BY licence) AS licence,
-                  count(*) AS tools, count(returns) AS with_returns
-           FROM tools GROUP BY ALL ORDER BY tools DESC, source, version""",
+        f"""WITH licences AS (
+                SELECT source, source_version AS version, licence, count(*) AS tools, count(returns) AS with_returns
+                FROM tools GROUP BY ALL)
+            SELECT source, version, list(licence ORDER BY tools DESC, licence)[:{_LICENCES}] AS licences,
+                   count(*) - {_LICENCES} AS more_licences, sum(tools)::BIGINT AS tools,
+                   sum(with_returns)::BIGINT AS with_returns
+            FROM licences GROUP BY ALL ORDER BY tools DESC, source, version""",
     )
     by_provider = _query(
         catalog,
@@ -106,8 +112,10 @@ def catalog_facts(catalog: Catalog) -> dict[str, Any]:
 
 
 def task_facts(tasks: list[Task]) -> dict[str, Any]:
-    """Tasks by shape and split, and the first few of the test split."""
+    """Tasks by shape and split, and a few of the test split in which the shapes take turns."""
     shapes = sorted({(task.width, task.shape) for task in tasks})
+    queues = [[task for task in tasks if task.split == "test" and task.width == width] for width, _ in shapes]
+    samples = (task for turn in zip_longest(*queues) for task in turn if task is not None)
     counts = Counter((task.split, task.width, task.shape) for task in tasks)
     return {
         "total": len(tasks),
@@ -118,7 +126,7 @@ def task_facts(tasks: list[Task]) -> dict[str, Any]:
             }
             for width, shape in shapes
         ],
-        "samples": [task for task in tasks if task.split == "test"][:_SAMPLES],
+        "samples": list(islice(samples, _SAMPLES)),
     }
 
 

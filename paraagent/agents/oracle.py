@@ -51,13 +51,14 @@ class OraclePolicy:
         return [Completion(render(_turn(conversation))) for conversation in conversations]
 
 
-def slot_labels(task: Task) -> list[str]:
-    """A short, distinct label for each slot: its first telling words after the verb."""
-    labels: list[str] = []
+def slot_labels(task: Task) -> dict[str, str]:
+    """A short, distinct label for each slot text: its first telling words after the verb. Equal texts are one search."""
+    labels: dict[str, str] = {}
     for slot in task.slots:
         telling = [word for word in re.findall(r"[\w-]+", slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]
         label = " ".join(telling[:_LABEL_WORDS]) or "need"
-        labels.append(label if label not in labels else f"{label} {len(labels) + 1}")
+        if slot.text not in labels:
+            labels[slot.text] = label if label not in labels.values() else f"{label} {len(labels) + 1}"
     return labels
 
 
@@ -85,14 +86,14 @@ def _turn(conversation: Conversation) -> ParsedTurn:
 def _search(task: Task, choices: random.Random) -> ParsedTurn:
     labels = slot_labels(task)
     form = choices.choice(_ONE_NEED if len(labels) == 1 else _NEEDS)
-    think = form.format(count=_COUNTS.get(len(labels), "Several"), needs=_listed(labels))
-    blocks = tuple(SearchBlock(label, slot.text) for label, slot in zip(labels, task.slots, strict=True))
-    return ParsedTurn(think, compact({"capacity_slots": labels}), blocks)
+    think = form.format(count=_COUNTS.get(len(labels), "Several"), needs=_listed(list(labels.values())))
+    blocks = tuple(SearchBlock(label, text) for text, label in labels.items())
+    return ParsedTurn(think, compact({"capacity_slots": list(labels.values())}), blocks)
 
 
 def _call(task: Task, choices: random.Random) -> ParsedTurn:
     form = choices.choice(_FITS)
-    fits = [form.format(tool=slot.tool, label=label) for label, slot in zip(slot_labels(task), task.slots, strict=True)]
+    fits = [form.format(tool=tool, label=label) for tool, label in _tool_labels(task).items()]
     plan = {
         "available_tools": list(task.targets),
         "execution_flow": [{"step": 1, "parallel": [call.tool for call in task.calls]}],
@@ -102,11 +103,16 @@ def _call(task: Task, choices: random.Random) -> ParsedTurn:
     return ParsedTurn(" ".join(fits), compact(plan), blocks)
 
 
+def _tool_labels(task: Task) -> dict[str, str]:
+    labels = slot_labels(task)
+    return {slot.tool: labels[slot.text] for slot in task.slots}
+
+
 def _answer(task: Task, observation: str, choices: random.Random) -> ParsedTurn:
     responses = dict(zip((call.id for call in task.calls), read_responses(observation), strict=False))
     labels = [fact_label(atom, task.request) for atom in task.atoms]
     totals = Counter(labels)
-    of_tool = dict(zip((slot.tool for slot in task.slots), slot_labels(task), strict=True))
+    of_tool = _tool_labels(task)
     tools = {call.id: call.tool for call in task.calls}
     facts: list[str] = []
     sentences: list[str] = []

@@ -169,10 +169,12 @@ class Runner:
             lock.acquire()
             self.planner.pending.discard(name)
         try:
-            self.planner.verified.forget(self.home.artifact(name, step.fingerprint))
+            final = self.home.artifact(name, step.fingerprint)
+            _swap(final)
+            self.planner.verified.forget(final)
             step = self.planner.step(name)
             if step.action == "reuse":
-                self.progress.message(f"      {step.label} was finished by another run: reused")
+                self.progress.message(f"      {step.label} is complete by now: reused")
                 return self._outcome(step, "reused")
             return self._build_locked(step)
         finally:
@@ -223,7 +225,6 @@ class Runner:
 
     def _workplace(self, step: Step, final: Path) -> Path:
         """Where to build: in place, or beside a complete artifact that stays in use until the swap."""
-        _swap(final)
         if step.action != "rebuild":
             return final
         if step.reason.startswith("damaged"):

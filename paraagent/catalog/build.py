@@ -28,7 +28,9 @@ from paraagent.progress import Progress
 TABLES = ("tools", "parameters", "fields", "quarantine", "build_info")
 
 
-def build_catalog(config: CatalogConfig, downloads: Path, out: Path, processes: int, progress: Progress) -> dict[str, Any]:
+def build_catalog(
+    config: CatalogConfig, downloads: Path, out: Path, processes: int, progress: Progress
+) -> dict[str, Any]:
     """Write `out/catalog.duckdb` and return its counts and the seconds of each phase.
 
     Raises:
@@ -54,7 +56,9 @@ def build_catalog(config: CatalogConfig, downloads: Path, out: Path, processes: 
         loader.publish()
         clock.lap("publish")
     except OSError as error:
-        raise RunError(f"Cannot write the catalog to {out}: {error.strerror or error}; free space there or choose another --home") from error
+        raise RunError(
+            f"Cannot write the catalog to {out}: {error.strerror or error}; free space there or choose another --home"
+        ) from error
     except BaseException:
         if loader is not None:
             loader.abandon()
@@ -89,7 +93,9 @@ def _load(
     owners = [chunk for chunk, size in zip(origins, sizes, strict=True) for _ in range(size)]
     chosen = select(table, [chunk.source for chunk in owners], [chunk.origin.kind for chunk in owners])
     if not chosen.rows:
-        raise RunError("No source holds a usable interface: look at the sources and the exclude list of the profile's [catalog] section")
+        raise RunError(
+            "No source holds a usable interface: look at the sources and the exclude list of the profile's [catalog] section"
+        )
     clock.lap("select")
     progress.message(f"writing {len(chosen.rows):,} tools")
     constants = {
@@ -118,7 +124,9 @@ def _quarantine(
     rejected, sizes = read_shards(folder, "quarantine", len(origins))
     sources = [chunk.origin.source for chunk, size in zip(origins, sizes, strict=True) for _ in range(size)]
     found += [(source, *row.values()) for source, row in zip(sources, rejected.to_pylist(), strict=True)]
-    copies = table.select(["source_name", "provider", "service"]).take(pa.array([i for i, _ in chosen.duplicates], pa.int64()))
+    copies = table.select(["source_name", "provider", "service"]).take(
+        pa.array([i for i, _ in chosen.duplicates], pa.int64())
+    )
     for (i, original), row in zip(chosen.duplicates, copies.to_pylist(), strict=True):
         found.append((owners[i].origin.source, *row.values(), "duplicate", original))
     found.sort()

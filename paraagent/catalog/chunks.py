@@ -53,7 +53,9 @@ def chunks(archives: Sequence[Archive], exclude: Sequence[str]) -> Iterator[Chun
                 waiting.append(unit)
                 size += unit_bytes
         except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile) as error:
-            raise RunError(f"Cannot read the archive {archive.path}: {error}; delete it and run the same command again") from error
+            raise RunError(
+                f"Cannot read the archive {archive.path}: {error}; delete it and run the same command again"
+            ) from error
         if waiting:
             yield Chunk(index, source, origin, zipped, waiting)
             index += 1

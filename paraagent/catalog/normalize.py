@@ -141,7 +141,10 @@ class Normalizer:
         assert shape is not None
         known = self._fields.get((id(shape), depth))
         if known is None:
-            listed = [f if len(f.description) <= FIELD_TEXT else f._replace(description=_short(f.description)) for f in fields(reader, shape, depth, MAX_FIELDS)]
+            listed = [
+                f if len(f.description) <= FIELD_TEXT else f._replace(description=_short(f.description))
+                for f in fields(reader, shape, depth, MAX_FIELDS)
+            ]
             # The shape is kept beside the list: its identity is the key.
             known = self._fields[(id(shape), depth)] = (shape, listed)
         return known[1]

@@ -45,13 +45,27 @@ class Member(NamedTuple):
 
 
 def member(name: str, node: Node, text: str, side: Side | None = None) -> Member:
-    return Member(name, node, orjson.dumps(name) + b":{", b'"description":' + orjson.dumps(text) if text else b"", text, side)
+    return Member(
+        name, node, orjson.dumps(name) + b":{", b'"description":' + orjson.dumps(text) if text else b"", text, side
+    )
 
 
 class Shape:
     """One schema, depth not yet decided."""
 
-    __slots__ = ("bodies", "branches", "choices", "facts", "format", "items", "members", "required", "rules", "type", "values")
+    __slots__ = (
+        "bodies",
+        "branches",
+        "choices",
+        "facts",
+        "format",
+        "items",
+        "members",
+        "required",
+        "rules",
+        "type",
+        "values",
+    )
 
     def __init__(
         self,

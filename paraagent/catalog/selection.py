@@ -34,13 +34,14 @@ def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
     kept: list[int] = []
     ids: list[str] = []
     duplicates: list[tuple[int, str]] = []
-    seen: dict[tuple[str, ...], str] = {}
+    seen: dict[tuple[str | bytes, ...], str] = {}
     taken: set[str] = set()
     for i in order:
         source_name, provider, service, _, method, path, digest = records[i]
-        # One provider's OpenAPI documents for versions of one product repeat each other under different service names.
-        scope = "" if kinds[i] == "openapi" else service
-        key = (provider, scope, method, path, source_name, digest)
+        key: tuple[str | bytes, ...] = (provider, service, method, path, source_name, digest)
+        if kinds[i] == "openapi" and (match := _VERSION.search(service)):
+            # Documents for several versions of one service repeat each other, often with small changes: the newest counts.
+            key = (provider, service[: match.start()], method, path, source_name)
         if (original := seen.get(key)) is not None:
             duplicates.append((i, original))
             continue

@@ -68,9 +68,7 @@ FIELDS = pa.schema(
         ("format", pa.string()),
     ]
 )
-QUARANTINE = pa.schema(
-    [(name, pa.string()) for name in ("source_name", "provider", "service", "reason", "detail")]
-)
+QUARANTINE = pa.schema([(name, pa.string()) for name in ("source_name", "provider", "service", "reason", "detail")])
 SCHEMAS = {"tools": TOOLS, "parameters": PARAMETERS, "fields": FIELDS, "quarantine": QUARANTINE}
 """What a chunk's files hold; `tool` is a row number of the same chunk's tools."""
 
@@ -103,7 +101,9 @@ def convert_chunk(chunk: Chunk, config: CatalogConfig, folder: Path) -> Done:
         PARAMETERS,
         [(i, *row) for i, tool in enumerate(tools) for row in tool.arguments],
     )
-    _write(shard(folder, "fields", chunk.index), FIELDS, [(i, *row) for i, tool in enumerate(tools) for row in tool.fields])
+    _write(
+        shard(folder, "fields", chunk.index), FIELDS, [(i, *row) for i, tool in enumerate(tools) for row in tool.fields]
+    )
     _write(shard(folder, "quarantine", chunk.index), QUARANTINE, rejected)
     return Done(chunk.index, count)
 
@@ -172,7 +172,9 @@ def run(work: Work, stream: Iterable[Chunk], config: CatalogConfig, folder: Path
             for future in done:
                 yield future.result()
     except BrokenProcessPool as error:
-        raise RunError("A worker process was ended from outside, most likely for memory: run again with --set machine.processes=1") from error
+        raise RunError(
+            "A worker process was ended from outside, most likely for memory: run again with --set machine.processes=1"
+        ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -53,7 +53,9 @@ def convert(unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | 
             if not method_id:
                 continue
             if method_id in seen:
-                yield Rejected(method_id, PROVIDER, service, "superseded", f"version {version}, also in {seen[method_id]}")
+                yield Rejected(
+                    method_id, PROVIDER, service, "superseded", f"version {version}, also in {seen[method_id]}"
+                )
                 continue
             seen[method_id] = version
             tail = method_id.split(".", 1)[-1]
@@ -110,7 +112,10 @@ class _Document:
         for name, parameter in raw.get("parameters", {}).items():
             node = parameter
             if parameter.get("repeated"):
-                node = {"type": "array", "items": {k: v for k, v in parameter.items() if k not in ("repeated", "description")}}
+                node = {
+                    "type": "array",
+                    "items": {k: v for k, v in parameter.items() if k not in ("repeated", "description")},
+                }
                 self._made.append(node)
             members[name] = member(name, node, clean(parameter.get("description"), VALUE_TEXT))
             if parameter.get("required"):

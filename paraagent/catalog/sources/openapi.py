@@ -24,7 +24,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _SECRET_QUERY = re.compile(
-    r"^(?:api[-_]?key|apikey|access[-_]token|oauth[-_]token|auth[-_]token|app[-_]?key|app[-_]?id|authorization|subscription-key)$", re.IGNORECASE
+    r"^(?:api[-_]?key|apikey|access[-_]token|oauth[-_]token|auth[-_]token|app[-_]?key|app[-_]?id|authorization|subscription-key)$",
+    re.IGNORECASE,
 )
 _PLUMBING = frozenset(
     "accept accept-encoding accept-language accept-charset content-type content-length content-encoding content-md5 user-agent host "
@@ -77,7 +78,8 @@ def convert(unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | 
                             provider=provider,
                             service=service,
                             category=str(category),
-                            title=clean(operation.get("summary"), TITLE_TEXT) or _readable(method, path, given)[:TITLE_TEXT],
+                            title=clean(operation.get("summary"), TITLE_TEXT)
+                            or _readable(method, path, given)[:TITLE_TEXT],
                             description=_description(operation, item),
                             words=given if isinstance(given, str) and words(given) else _path_words(method, path),
                             method=method.upper(),
@@ -180,7 +182,9 @@ def _arguments(document: Document, shared: Any, operation: dict[str, Any], secre
             members["body"] = member("body", node, clean(body.get("description") or document.text(node), VALUE_TEXT))
             if body.get("required") is True:
                 required.append("body")
-    return Shape("object", facts=keywords.TYPE_FACT["object"], members=tuple(members.values()), required=tuple(required))
+    return Shape(
+        "object", facts=keywords.TYPE_FACT["object"], members=tuple(members.values()), required=tuple(required)
+    )
 
 
 def _result(document: Document, operation: dict[str, Any]) -> Shape | None:

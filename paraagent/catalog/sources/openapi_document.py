@@ -119,7 +119,9 @@ class Document:
                 return Shape("any", branches=tuple(kept[:MAX_BRANCHES]))
         return self._simple(merged)
 
-    def _merge(self, raw: dict[str, Any], into: dict[str, Any], alternatives: list[dict[str, Any]], seen: set[int]) -> None:
+    def _merge(
+        self, raw: dict[str, Any], into: dict[str, Any], alternatives: list[dict[str, Any]], seen: set[int]
+    ) -> None:
         if id(raw) in seen or len(seen) > 64:
             return
         seen.add(id(raw))
@@ -156,7 +158,9 @@ class Document:
         facts = keywords.TYPE_FACT[type]
         if type == "object":
             required = raw.get("required")
-            names = tuple(dict.fromkeys(n for n in required if isinstance(n, str))) if isinstance(required, list) else ()
+            names = (
+                tuple(dict.fromkeys(n for n in required if isinstance(n, str))) if isinstance(required, list) else ()
+            )
             values = raw.get("additionalProperties")
             values = values if isinstance(values, dict) and values else None
             return Shape(type, facts=facts, members=self._members(raw), required=names, values=values)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypedDict
+from typing import Protocol
 
+from paraagent.message import Completion as Completion
+from paraagent.message import Message as Message
 from paraagent.task import Task
-
-
-class Message(TypedDict):
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 @dataclass
@@ -26,17 +23,6 @@ class Conversation:
     """For policies that sample tokens: the exact ids so far, prompt and observations included (token-in, token-out)."""
     model_mask: list[int] = field(default_factory=list)
     """Beside `token_ids`: 1 where the policy sampled the token, 0 elsewhere."""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """One assistant turn."""
-
-    text: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    exhausted: bool = False
-    """The context is full: the turn was not written and the episode ends with `token_limit`."""
 
 
 class Policy(Protocol):

@@ -118,10 +118,10 @@ def parse(text: str) -> ParsedTurn:
         value, fault, content, at, closed = _read(text, tag, opening.end(), tag == "tool_call" or first_plan)
         unclosed = "" if closed else f"<{tag}> is not closed: end it with </{tag}>"
         if tag == "think":
-            problems += _think_problems(think is not None, plan is not None or bool(blocks), unclosed)
+            problems += _place_problems(tag, think is not None, plan is not None or bool(blocks), unclosed)
             think = content if think is None else think
         elif tag == "plan":
-            problems += _plan_problems(plan is not None, bool(blocks), unclosed)
+            problems += _place_problems(tag, plan is not None, bool(blocks), unclosed)
             plan = content if plan is None else plan
         else:
             block = _block(tag, content, value, unclosed, fault)
@@ -226,21 +226,13 @@ def _call(value: Any) -> CallBlock:
     return CallBlock(name, arguments)
 
 
-def _think_problems(again: bool, late: bool, unclosed: str) -> list[str]:
+def _place_problems(tag: str, again: bool, late: bool, unclosed: str) -> list[str]:
+    """What is wrong with where a thought or a plan stands."""
     problems = [unclosed] if unclosed else []
     if again:
-        problems.append("more than one <think>: only the first counts")
+        problems.append(f"more than one <{tag}>: only the first counts")
     elif late:
-        problems.append("<think> must stand first")
-    return problems
-
-
-def _plan_problems(again: bool, late: bool, unclosed: str) -> list[str]:
-    problems = [unclosed] if unclosed else []
-    if again:
-        problems.append("more than one <plan>: only the first counts")
-    elif late:
-        problems.append("<plan> must stand before the blocks")
+        problems.append("<think> must stand first" if tag == "think" else "<plan> must stand before the blocks")
     return problems
 
 

@@ -32,13 +32,15 @@ def states(text: str, value: str | int | float | bool) -> bool:
         return any(_holds(text.casefold(), word) for word in _WORDS[value])
     if isinstance(value, str):
         plain, wanted = text.casefold(), value.strip().casefold()
-        return bool(wanted) and (_holds(plain, wanted) or _holds(_normal(plain), _normal(wanted)))
+        return _holds(plain, wanted) or _holds(_normal(plain), _normal(wanted))
     wanted_number = Decimal(repr(value))
     return any(_number(match[0]) == wanted_number for match in _NUMBER.finditer(_normal(text.casefold())))
 
 
 def _holds(text: str, wanted: str) -> bool:
-    """Whether `wanted` stands in `text` as a whole."""
+    """Whether `wanted` stands in `text` as a whole; an empty text stands nowhere."""
+    if not wanted:
+        return False
     before = r"(?<!\w)(?<!\w-)" if _wordy(wanted[0]) else ""
     after = r"(?!\w|[-.@]\w)" if _wordy(wanted[-1]) else ""
     before += r"(?<!\d[.,:/])" if wanted[0].isdigit() else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from paraagent.config import EnvConfig
+from paraagent.message import Completion, Message
 from paraagent.paraact.executor import Outcome, ToolError, execute
 from paraagent.paraact.lifecycle import Phase, accept, after_calls, bind, enter, judge, plan_rule
 from paraagent.paraact.observation import error_block, response_block, tools_block, tools_error
@@ -28,7 +29,6 @@ from paraagent.toolenv.simulator import GroundedSimulator
 from paraagent.trace import Call, End, Episode, ErrorInfo, Event, PlanRecord, Search, Turn
 
 if TYPE_CHECKING:
-    from paraagent.agents.policy import Completion, Message
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import Hit, ToolIndex
@@ -121,7 +121,7 @@ class ToolEnv:
         hits = (name for search in turn.searches if search.visible for name in search.hits)
         state.discovered.update((fold(name), name) for name in hits)
         if parsed.family == "answer":
-            state.answer, state.end = turn_answer(parsed), "answer"
+            state.answer, state.end = _answer_of(parsed), "answer"
         elif len(state.turns) >= self.config.max_turns:
             state.end = "turn_limit"
         return Step(turn.observation, state.end is not None)
@@ -263,7 +263,7 @@ class ToolEnv:
         return kept
 
 
-def turn_answer(parsed: ParsedTurn) -> str | None:
+def _answer_of(parsed: ParsedTurn) -> str | None:
     """The text of a turn's answer."""
     return next((block.text for block in parsed.blocks if not isinstance(block, SearchBlock | CallBlock)), None)
 

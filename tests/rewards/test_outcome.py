@@ -104,6 +104,7 @@ def test_form_is_tolerated(value: Any, text: str) -> None:
         (False, "nothing"),
         ("", "anything"),
         ("EUR", "€"),
+        ("€", "anything"),
     ],
 )
 def test_nothing_else_is_tolerated(value: Any, text: str) -> None:

@@ -1,0 +1,22 @@
+"""What passes between a policy and an environment: chat messages, and one completion a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+
+class Message(TypedDict):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One assistant turn."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    exhausted: bool = False
+    """The context is full: the turn was not written and the episode ends with `token_limit`."""

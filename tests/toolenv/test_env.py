@@ -10,16 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paraagent.agents.policy import Completion
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig
+from paraagent.message import Completion
+from paraagent.paraact.executor import ERROR_TYPES
 from paraagent.paraact.observation import read_responses, read_tools
 from paraagent.paraact.prompt import SYSTEM_PROMPT
+from paraagent.paraact.protocol import CallBlock, ParsedTurn, render
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.task import ReferenceCall, Slot, Task
 from paraagent.toolenv.env import Step, ToolEnv
 from paraagent.trace import Turn
-from tests.paraact.test_protocol import SOUP
+from tests.paraact.test_protocol import JSON, SOUP
 
 TASK = Task(
     task_id="test-1",
@@ -245,3 +247,25 @@ def test_no_text_breaks_an_episode(tiny_catalog: Catalog, index: ToolIndex, text
     episode = session.env.episode("fuzz")
     assert type(episode).model_validate_json(episode.model_dump_json()) == episode
     assert all(turn.observation for turn in episode.turns[:-1])
+
+
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["order_id", "ticketId", "priority", "country", "weight_kg", "calendarId", "query", "pageSize"])
+    | st.text(max_size=5),
+    JSON | st.just("low") | st.just("Finland"),
+    max_size=4,
+)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data(), ARGUMENTS)
+def test_any_arguments_of_any_tool_get_a_result_or_an_error_that_says_why(
+    tiny_catalog: Catalog, index: ToolIndex, data: st.DataObject, arguments: dict[str, Any]
+) -> None:
+    name = data.draw(st.sampled_from(tiny_catalog.names()))
+    session = Session(tiny_catalog, index)
+    step = session.step(render(ParsedTurn("t", None, (CallBlock(name, arguments),))))
+    [response] = read_responses(step.observation)
+    assert response["name"] == name
+    [call] = session.turns()[0].calls
+    assert call.error is None or (call.error.type in ERROR_TYPES - {"ToolExecutionError"} and call.error.msg)

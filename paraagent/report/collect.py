@@ -33,7 +33,9 @@ class Facts:
     profile: Profile
     fingerprint: str
     stages: list[dict[str, Any]]
-    """One a stage: name, fingerprint, rows, contracts."""
+    """One a stage: name, fingerprint, rows."""
+    contracts: list[dict[str, Any]]
+    """One a data contract: stage, suite, rows, success, and its checks."""
     versions: dict[str, str]
     catalog: dict[str, Any]
     tasks: dict[str, Any]
@@ -62,7 +64,15 @@ def collect(artifacts: Mapping[str, Path], profile: Profile, fingerprint: str) -
     return Facts(
         profile=profile,
         fingerprint=fingerprint,
-        stages=[_stage(name, manifest) for name, manifest in manifests.items()],
+        stages=[
+            {"name": name, "fingerprint": manifest["fingerprint"], "rows": manifest["rows"]}
+            for name, manifest in manifests.items()
+        ],
+        contracts=[
+            _contract(name, path)
+            for name, folder in artifacts.items()
+            for path in sorted((folder / "contracts").glob("*.json"))
+        ],
         versions=dict(sorted(manifests["evaluate"]["versions"].items())),
         catalog=numbers,
         tasks=task_facts(tasks) | {"rejected": _counts(artifacts["tasks"] / "rejected.json")},
@@ -130,8 +140,11 @@ def task_facts(tasks: list[Task]) -> dict[str, Any]:
     }
 
 
-def _stage(name: str, manifest: dict[str, Any]) -> dict[str, Any]:
-    return {key: manifest[key] for key in ("fingerprint", "rows", "contracts")} | {"name": name}
+def _contract(stage: str, path: Path) -> dict[str, Any]:
+    """The full result that the check of a contract left beside the artifact, in short."""
+    result = orjson.loads(path.read_bytes())
+    checks = [{key: entry[key] for key in ("description", "success", "severity")} for entry in result["results"]]
+    return {"stage": stage, **{key: result[key] for key in ("suite", "rows", "success")}, "checks": checks}
 
 
 def _counts(path: Path) -> dict[str, int]:

@@ -98,17 +98,20 @@ def _solved(system: str, number: int) -> bool:
 
 
 def _manifest(path: Path, **rows: int) -> None:
-    suite = {"suite": path.name, "success": path.name != "demos", "rows": 24, "expectations": 9}
+    fingerprint = f"{path.name:a<12}"[:12].encode().hex() * 2
+    versions = {"python": "3.11.7", "torch": "2.13.0"}
     write_json(
-        path / "manifest.json",
-        {
-            "fingerprint": f"{path.name:a<12}"[:12].encode().hex() * 2,
-            "rows": rows,
-            "contracts": [suite],
-            "versions": {"python": "3.11.7", "torch": "2.13.0"},
-            "seconds": 12.5,
-        },
+        path / "manifest.json", {"fingerprint": fingerprint, "rows": rows, "versions": versions, "seconds": 12.5}
     )
+
+
+def _contract(path: Path, suite: str, *, success: bool) -> None:
+    checks = [
+        {"description": "Every row has a name", "success": True, "severity": "critical", "result": {}},
+        {"description": f"No text is hostile {HOSTILE}", "success": success, "severity": "warning", "result": {}},
+    ]
+    document = {"suite": suite, "success": success, "rows": 24, "results": checks}
+    write_json(path / "contracts" / f"{suite}.json", document)
 
 
 @pytest.fixture(scope="session")
@@ -147,6 +150,8 @@ def artifacts(
     frame = score_frame(rows)
     frame.write_parquet(paths["evaluate"] / "scores.parquet")
     write_json(paths["evaluate"] / "summary.json", summarise(frame, SYSTEMS, 0.95, 0))
+    _contract(paths["tasks"], "tasks", success=True)
+    _contract(paths["demos"], "demos", success=False)
     for name, path in paths.items():
         path.mkdir(exist_ok=True)
         _manifest(path, **({"demos": 21} if name == "demos" else {"rows": 24}))

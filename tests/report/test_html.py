@@ -70,7 +70,12 @@ def test_figures_of_the_page_are_those_of_the_summary(facts: Facts, page: str) -
         assert f"{row['solved']} of {row['n']} solved" in page, system
     for stage in facts.stages:
         assert stage["fingerprint"][:12] in page
-    assert "broken" in page
+
+
+def test_a_broken_contract_says_which_check_and_how_grave(page: str) -> None:
+    assert ">holds</td>" in page
+    assert ">broken</td>" in page
+    assert "onerror=alert(1)&gt; \N{REPLACEMENT CHARACTER} (warning)" in page
 
 
 def test_the_headline_says_what_the_numbers_can_show() -> None:

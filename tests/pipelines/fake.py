@@ -1,7 +1,7 @@
 """Three small stages under the real contract: `numbers` (units, slow on request) -> `total` -> `page`.
 
-`python tests/pipelines/fake.py HOME` runs them in a process of its own, to be killed, limited or raced. Every unit that is
-worked on leaves a line in `HOME.units`, outside the home, so that a test can count work instead of believing it.
+`python tests/pipelines/fake.py HOME` runs them in a process of its own, to be killed, limited or raced. Every unit that
+is worked on leaves a line in `HOME.units`, outside the home, so that a test can count work instead of believing it.
 """
 
 from __future__ import annotations
@@ -93,9 +93,7 @@ def main() -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options.max_file, options.max_file))
     stages = fake_stages(options.delay, size=options.size)
     try:
-        outcomes = run_fake(
-            options.home, lambda text: print(text, flush=True), stages, force=tuple(options.force)
-        )
+        outcomes = run_fake(options.home, lambda text: print(text, flush=True), stages, force=tuple(options.force))
     except ParaAgentError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from paraagent.progress import Progress
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+INDENT = " " * 6
 LINE_SECONDS = 10.0
 """At most one plain line of progress in this time."""
 
@@ -40,6 +43,18 @@ class Lines:
         if now - self._last >= self._seconds and self._done != self._total:
             self._last = now
             self._write(count_text(self._done, self._total, self._unit, now - self._started))
+
+
+class Indented:
+    """Puts what a stage says under the line of the stage."""
+
+    def __init__(self, inner: Progress) -> None:
+        self._inner = inner
+        self.start = inner.start
+        self.advance = inner.advance
+
+    def message(self, text: str) -> None:
+        self._inner.message(INDENT + text)
 
 
 class Bar:
@@ -97,9 +112,9 @@ def to_stderr(text: str) -> None:
 def count_text(done: int, total: int | None, unit: str, seconds: float) -> str:
     """`120 of 400 tasks, 31 s, about 72 s left`."""
     if not total:
-        return f"      {done:,} {unit}, {seconds_text(seconds)}"
+        return f"{INDENT}{done:,} {unit}, {seconds_text(seconds)}"
     left = seconds * (total - done) / done if done else 0.0
-    return f"      {done:,} of {total:,} {unit}, {seconds_text(seconds)}, about {seconds_text(left)} left"
+    return f"{INDENT}{done:,} of {total:,} {unit}, {seconds_text(seconds)}, about {seconds_text(left)} left"
 
 
 def seconds_text(seconds: float) -> str:

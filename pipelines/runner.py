@@ -32,7 +32,7 @@ from pipelines.manifest import (
     write_manifest,
 )
 from pipelines.plan import Planner, Request, Step, config_of
-from pipelines.progress import seconds_text
+from pipelines.progress import INDENT, Indented, seconds_text
 from pipelines.record import RunRecord, finished_before
 from pipelines.registry import STAGES
 from pipelines.stage import Stage, StageContext, StageResult
@@ -133,7 +133,7 @@ class Runner:
         outcome = execute(step, lambda: self._build(step))
         self.planner.verified.forget(outcome.path)
         counts = "".join(f", {count:,} {what}" for what, count in outcome.manifest.rows.items())
-        self.progress.message(f"      {outcome.action} in {seconds_text(time.monotonic() - started)}{counts}")
+        self.progress.message(f"{INDENT}{outcome.action} in {seconds_text(time.monotonic() - started)}{counts}")
         self.planner.pending.discard(name)
         return outcome
 
@@ -165,7 +165,7 @@ class Runner:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            self.progress.message(f"      another run is at work on {step.label}: waiting for it")
+            self.progress.message(f"{INDENT}another run is at work on {step.label}: waiting for it")
             lock.acquire()
             self.planner.pending.discard(name)
         try:
@@ -174,7 +174,7 @@ class Runner:
             self.planner.verified.forget(final)
             step = self.planner.step(name)
             if step.action == "reuse":
-                self.progress.message(f"      {step.label} is complete by now: reused")
+                self.progress.message(f"{INDENT}{step.label} is complete by now: reused")
                 return self._outcome(step, "reused")
             return self._build_locked(step)
         finally:
@@ -228,7 +228,7 @@ class Runner:
         if step.action != "rebuild":
             return final
         if step.reason.startswith("damaged"):
-            self.progress.message(f"      the artifact {step.label} is {step.reason}; it is rebuilt from its inputs")
+            self.progress.message(f"{INDENT}the artifact {step.label} is {step.reason}; it is rebuilt from its inputs")
             shutil.rmtree(final)
             return final
         return _beside(final)
@@ -241,7 +241,7 @@ class Runner:
             inputs={other: self.planner.directory(other) for other in stage.inputs},
             downloads=self.home.downloads,
             fingerprint=step.fingerprint,
-            progress=self.progress,
+            progress=Indented(self.progress),
             home=self.home.root,
         )
         try:
@@ -273,7 +273,7 @@ def check_contracts(stage: Stage, out: Path, progress: Progress) -> list[Contrac
     reports = [check(contract, out) for contract in stage.contracts]
     for report in reports:
         for problem in report.problems:
-            progress.message(f"      contract {report.suite}: {problem}")
+            progress.message(f"{INDENT}contract {report.suite}: {problem}")
     return [
         ContractEntry(suite=report.suite, success=report.success, rows=report.rows, expectations=report.expectations)
         for report in reports

@@ -104,7 +104,7 @@ def test_server_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
         (
             ["run", "--profile", "smoke", "--stage", "page"],
             1,
-            "The stage page needs total, not built yet with these settings of the profile smoke: run --stage total --st",
+            "The stage page needs total, not built yet with these settings of the profile smoke: run --stage total",
         ),
         (["rnu"], 2, "There is no command rnu: did you mean run?"),
         (["run", "--profil", "smoke"], 2, "No such option: --profil"),

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from paraagent.errors import RunError, UsageError
+from paraagent.errors import NetworkError, RunError, UsageError
 from paraagent.files import sha256_file, write_atomic
 from paraagent.progress import Progress
 
@@ -109,7 +109,8 @@ def fetch(spec: Spec, downloads: Path, progress: Progress) -> Archive:
     """The source's archive, from the cache or downloaded into it, with the right checksum.
 
     Raises:
-        RunError: no network and nothing cached, a checksum that differs, an unwritable cache.
+        NetworkError: no network and nothing cached.
+        RunError: a checksum that differs, an unwritable cache.
         UsageError: an `openapi:` path that does not exist.
     """
     if spec.scheme == "openapi":
@@ -227,7 +228,7 @@ def _run(command: list[str], spec: Spec, downloads: Path) -> None:
         done = None
     if done is None or done.returncode != 0:
         said = _last_words(done.stderr or done.stdout) if done else f"no end after {_CLIENT_SECONDS} seconds"
-        raise RunError(
+        raise NetworkError(
             f"{spec.name} {spec.version} is not in {downloads} and could not be downloaded: connect to the network and run the same command "
             f"again, or put the archive into that folder ({client} said: {said})"
         )

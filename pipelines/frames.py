@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _TOOLS = """
 SELECT tools.* EXCLUDE (parameters, returns), lower(name) AS name_folded, length(tools.parameters) AS parameters_chars,
-    length(returns) AS returns_chars, json_valid(tools.parameters) AND coalesce(json_valid(returns), true) AS schemas_valid,
+    length(returns) AS returns_chars,
+    json_valid(tools.parameters) AND coalesce(json_valid(returns), true) AS schemas_valid,
     coalesce(n, 0) AS parameter_rows, coalesce(n_needed, 0) AS required_rows
 FROM tools LEFT JOIN (SELECT tool_id, count(*) AS n, count(*) FILTER (required) AS n_needed FROM parameters
     GROUP BY tool_id) USING (tool_id)

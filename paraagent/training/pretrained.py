@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraagent.agents.local import LanguageModel, load_language_model, quiet_transformers
+from paraagent.agents.language_model import LanguageModel, load_language_model, quiet_transformers
 from paraagent.agents.transcript import CHAT_TEMPLATE, END, START
 from paraagent.errors import RunError, UsageError
 from paraagent.files import sha256_file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paraagent.agents.local import END_OF_TEXT, LanguageModel
+from paraagent.agents.language_model import END_OF_TEXT, LanguageModel
 from paraagent.agents.transcript import END, START
 from paraagent.paraact.prompt import SYSTEM_PROMPT
 

@@ -1,0 +1,54 @@
+"""A causal language model with its tokenizer, loaded from a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from paraagent.errors import RunError
+
+END_OF_TEXT = "<|endoftext|>"
+
+
+class LanguageModel(NamedTuple):
+    """A transformers model with its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+
+def load_language_model(directory: Path, *, device: str = "cpu", training: bool = False) -> LanguageModel:
+    """Load a saved model: bfloat16 for sampling, float32 for training (small updates vanish in bfloat16 weights).
+
+    Raises:
+        RunError: there is no model in `directory`.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = load_tokenizer(directory)
+    dtype = torch.float32 if training else torch.bfloat16
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True, use_safetensors=True)
+    return LanguageModel(model.to(device), tokenizer)
+
+
+def load_tokenizer(directory: Path) -> Any:
+    """The tokenizer of a saved model.
+
+    Raises:
+        RunError: there is no model in `directory`.
+    """
+    from transformers import AutoTokenizer
+
+    if not (directory / "config.json").is_file():
+        raise RunError(f"{directory} holds no model (no config.json); run the stage that builds it first.")
+    quiet_transformers()
+    return AutoTokenizer.from_pretrained(directory, local_files_only=True)
+
+
+def quiet_transformers() -> None:
+    """No bars and no advice from transformers: progress is shown by whoever runs the work."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()

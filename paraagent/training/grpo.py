@@ -1,0 +1,115 @@
+"""TRL's GRPO trainer with our advantages: three reward channels, normalised apart (method.md section 6).
+
+Differs from the parent in three things: the advantages of a batch are replaced by ours; a batch without signal leaves the
+weights untouched; columns that are padding in a micro-batch are cut off before the forward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+
+from paraagent.training.advantages import Advantages, decoupled
+from paraagent.training.rollout import Sampler, Scored
+
+CHANNELS = ("trajectory", "phase", "step")
+
+
+class DecoupledTrainer(GRPOTrainer):
+    """A GRPO trainer over a `Sampler`; `weights` are those of the reward channels."""
+
+    def __init__(self, *, sampler: Sampler, weights: dict[str, float], **settings: Any) -> None:
+        self.sampler, self.weights = sampler, weights
+        self.signal = True
+        self.record: dict[str, Any] = {}
+        super().__init__(rollout_func=sampler, reward_funcs=[_channel(name) for name in CHANNELS], **settings)
+        self.add_callback(_LeaveAlone(self))
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        batch = self.sampler.batch
+        groups = np.arange(len(batch)) // self.num_generations
+        found = batch_advantages(batch, groups, self.weights)
+        self.signal = not found.reason
+        output["advantages"] = torch.tensor(found.values, dtype=torch.float32, device=output["advantages"].device)
+        self.record = describe(batch, found, int(groups[-1]) + 1)
+        return output
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        loss: torch.Tensor = super()._compute_loss(model, trimmed(inputs))
+        return loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if "loss" in logs:
+            logs.update(self.record)
+        super().log(logs, start_time)
+
+
+class _LeaveAlone(TrainerCallback):
+    """Drops the gradients of a batch without signal, so that the optimizer's momentum does not move the weights either."""
+
+    def __init__(self, trainer: DecoupledTrainer) -> None:
+        self.trainer = trainer
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if not self.trainer.signal:
+            self.trainer.model.zero_grad(set_to_none=True)
+
+
+def batch_advantages(batch: list[Scored], groups: Any, weights: dict[str, float]) -> Advantages:
+    """One advantage an episode, from its three channels."""
+    channels = {
+        "trajectory": np.array([scored.rewards.trajectory for scored in batch]),
+        "phase": np.array([scored.rewards.phase for scored in batch]),
+        "step": np.array([scored.rewards.format for scored in batch]),
+    }
+    return decoupled(channels, weights, groups, np.array([scored.verdict for scored in batch]))
+
+
+def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, Any]:
+    """What one batch showed, for the log: success, each channel's mean and deviation, groups without a spread, tokens."""
+    known = [scored for scored in batch if scored.verdict]
+    columns = {
+        "trajectory": [scored.rewards.trajectory for scored in known],
+        "phase": [scored.rewards.phase for scored in known],
+        "step": [scored.rewards.format for scored in known],
+    }
+    record: dict[str, Any] = {
+        "episodes": len(batch),
+        "without_verdict": len(batch) - len(known),
+        "solved": float(np.mean([scored.rewards.solved for scored in known])) if known else 0.0,
+        "sampled_tokens": sum(sum(scored.rollout.conversation.model_mask) for scored in batch),
+        "groups": groups,
+        "skipped": found.reason,
+    }
+    for name, values in columns.items():
+        record[f"{name}_mean"] = float(np.mean(values)) if values else 0.0
+        record[f"{name}_std"] = float(np.std(values)) if values else 0.0
+        record[f"{name}_flat_groups"] = found.flat[name]
+    return record
+
+
+def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The micro-batch without the columns in which every row is padding (prompts are padded left, completions right)."""
+    first = int(inputs["prompt_mask"].any(0).int().argmax())
+    last = int(inputs["completion_mask"].sum(1).max())
+    cut = dict(inputs)
+    for name in ("prompt_ids", "prompt_mask"):
+        cut[name] = inputs[name][:, first:]
+    for name in ("completion_ids", "completion_mask", "tool_mask", "ref_per_token_logps", "old_per_token_logps"):
+        if name in inputs:
+            cut[name] = inputs[name][:, :last]
+    return cut
+
+
+def _channel(name: str) -> Any:
+    def reward(**columns: Any) -> list[float]:
+        values: list[float] = columns[name]
+        return values
+
+    reward.__name__ = name
+    return reward

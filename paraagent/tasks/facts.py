@@ -143,6 +143,7 @@ _DULL = frozenset(
         "secret",
         "key",
         "password",
+        "api",
         "metadata",
         "html",
         "raw",
@@ -156,6 +157,7 @@ _DULL = frozenset(
         "resource",
     ]
 )
+_BARE_PAGING = (("limit",), ("size",), ("at",), ("by",))
 _PAGING = frozenset(["pages", "pagination", "paging", "meta", "links"])
 _VERSIONLIKE = re.compile(r"\d")
 _LONGEST_VALUE = 40
@@ -268,7 +270,7 @@ def _label(path: tuple[str | int, ...], wrapper: str | None) -> str | None:
     if not names:
         return None
     leaf = words(names[-1])
-    if not leaf or len(leaf) > _MOST_WORDS:
+    if not leaf or len(leaf) > _MOST_WORDS or leaf[0] in ("to", "from", "is", "has"):
         return None
     text = _spoken(leaf)
     if isinstance(path[-1], int):
@@ -306,4 +308,6 @@ def _spoken(parts: tuple[str, ...]) -> str:
     }
     if parts[-1] == "at" and len(parts) > 1:
         parts = (*parts[:-1], "time")
+    if parts[-1] in ("created", "updated", "modified", "expires"):
+        parts = (*parts, "time")
     return " ".join(spelled.get(part, part) for part in parts)

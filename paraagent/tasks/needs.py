@@ -8,6 +8,9 @@ do not open with an act of reading, or that talk of the interface itself, give n
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+
+from paraagent.toolenv.identifiers import singular
 
 _SENTENCE = re.compile(r"(?<=[a-z0-9)])[.:!](?:\s|$)|\n")
 _OPENING = re.compile(
@@ -49,10 +52,12 @@ _VERBS = {
 }
 _CLAUSE = re.compile(
     r"\s*(?:[;,—–(\[]|\s-\s|\s(?:that|which|including|based on|using|where|when|whose|so that|in order to|"
-    r"identified by|specified by|associated with (?:the|a|an|your) (?:specified|given)|matching (?:the|a)|if|as well as|"
+    r"specified by|associated with (?:the|a|an|your) (?:specified|given)|matching (?:the|a)|if|as well as|"
     r"along with|given (?:its|the|an?)|filtered|sorted|ordered|because|while|through|via|as|such as|within the scope|"
     r"by (?:its|the|their|an?|using|specifying|providing|passing|ids?|uuids?|names?|keys?|slugs?)|"
-    r"with (?:the |a )?(?:given|specified|provided|id|matching|name|its)|for (?:use|which))(?=\s|$)).*$",
+    r"with (?:the |a )?(?:given|specified|provided|id|matching|name|its)|for (?:use|which)|"
+    r"identified|owned|(?:and|or) (?:returns?|gets?|retrieves?)|"
+    r"in the (?:uri|url|path|body|query))(?=\s|$)).*$",
     re.IGNORECASE | re.DOTALL,
 )
 _QUALIFIED = re.compile(
@@ -136,10 +141,13 @@ def need_of(description: str) -> str | None:
     previous = None
     while previous != rest:
         previous, rest = rest, _BARE_ENDING.sub("", rest)
+    if verb == "list" and rest.startswith("of "):
+        verb, rest = "get", f"a list {rest}"
     need = f"{verb} {_lowered(rest)}"
     words = need.split()
     content = [word for word in _CONTENT.findall(need.lower()) if word not in _EMPTY]
-    if not _FEWEST <= len(words) <= _MOST or not content or _UNCLEAR.search(need):
+    stuttered = any(singular(one.lower()) == singular(next_.lower()) for one, next_ in pairwise(words))
+    if not _FEWEST <= len(words) <= _MOST or not content or stuttered or _UNCLEAR.search(need):
         return None
     return need
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
@@ -18,9 +18,10 @@ from paraagent.progress import Progress, Quiet
 from paraagent.seeds import derive, rng
 from paraagent.task import Atom, Reach, ReferenceCall, Slot, Split, Task
 from paraagent.tasks.facts import answerable, value_at
+from paraagent.tasks.needs import need_of
 from paraagent.tasks.phrasing import phrase
 from paraagent.tasks.target import RejectionError, Target, draft
-from paraagent.tasks.verify import check_answer, check_found, check_request, solved_by_oracle
+from paraagent.tasks.verify import Outline, check_answer, check_found, check_request, solved_by_oracle
 from paraagent.toolenv.limits import fit_json
 from paraagent.toolenv.simulator import GroundedSimulator
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _POOL = """
-SELECT name, provider, service FROM tools
+SELECT name, provider, service, description FROM tools
 WHERE effect = 'read' AND NOT deprecated AND returns IS NOT NULL
   AND n_required BETWEEN 1 AND {max_required} AND n_parameters <= 8
   AND length(name) <= 40 AND length(description) BETWEEN 15 AND 1500
@@ -41,6 +42,7 @@ WHERE effect = 'read' AND NOT deprecated AND returns IS NOT NULL
     SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
 ORDER BY name
 """
+_OUTLINES = "SELECT name, source_name, effect, description FROM tools WHERE name IN ({names})"
 _TOGETHER = 4
 """Tools of one provider drawn in a row, so that requests within one service or provider can be made."""
 _CHUNK = 192
@@ -48,6 +50,13 @@ _ROUNDS = 4
 """How often a tool may serve, with other arguments, where the catalog is small."""
 _REACHES: tuple[tuple[Reach, float], ...] = (("service", 0.3), ("provider", 0.2), ("providers", 0.5))
 _WIDTHS = {"single": 1, "parallel-2": 2, "parallel-3": 3}
+
+
+class _Candidate(NamedTuple):
+    """A tool that may become a target; nothing of its schemas is read yet."""
+
+    name: str
+    need: str
 
 
 class Synthesis(NamedTuple):
@@ -68,9 +77,9 @@ def synthesise(
     progress = progress or Quiet()
     wanted: dict[Split, int] = {"train": config.train, "validation": config.validation, "test": config.test}
     progress.start(sum(wanted.values()), "tasks")
-    pools = _pools(catalog, config.max_required, seed)
     tasks: list[Task] = []
     rejected: Counter[str] = Counter()
+    pools = _pools(catalog, config.max_required, seed, rejected)
     for split in get_args(Split):
         maker = _Maker(catalog, index, env, split, derive(seed, split), pools[split], rejected)
         tasks += maker.make(_widths(config.shapes, wanted[split]), progress)
@@ -86,7 +95,7 @@ class _Maker:
     env: EnvConfig
     split: Split
     seed: int
-    pool: list[str]
+    pool: list[_Candidate]
     rejected: Counter[str]
     spare: list[Target] = field(default_factory=list)
     """Verified drafts that no task uses yet."""
@@ -126,34 +135,48 @@ class _Maker:
 
     def _supply(self) -> Iterator[list[Target]]:
         """Verified drafts, chunk by chunk; after the last tool the first ones again, with other arguments."""
-        names = self.pool
+        pool = self.pool
         for number in range(_ROUNDS):
-            good: list[str] = []
-            for start in range(0, len(names), _CHUNK):
-                targets = self._verified(names[start : start + _CHUNK], number)
-                good += [target.tool.name for target in targets]
+            good: list[_Candidate] = []
+            for start in range(0, len(pool), _CHUNK):
+                chunk = pool[start : start + _CHUNK] if number else self._findable(pool[start : start + _CHUNK])
+                targets = self._drafted(chunk, number)
+                taken = {target.tool.name for target in targets}
+                good += [candidate for candidate in chunk if candidate.name in taken]
                 yield targets
-            names = good
+            pool = good
 
-    def _verified(self, names: Sequence[str], number: int) -> list[Target]:
-        tools = self.catalog.get_many(names)
+    def _findable(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+        """The candidates whose need finds them, and nothing too like them."""
+        found = self.index.search([candidate.need for candidate in candidates], self.env.k, split=self.restriction)
+        names = sorted({hit.name for hits in found for hit in hits} | {candidate.name for candidate in candidates})
+        quoted = ", ".join(f"'{name}'" for name in names)
+        rows = self.catalog.relation(_OUTLINES.format(names=quoted)).fetchall()
+        outlines = {row[0]: Outline(*row) for row in rows}
+        return [
+            candidate
+            for candidate, hits in zip(candidates, found, strict=True)
+            if self._passes(lambda: check_found(outlines[candidate.name], hits, outlines))  # noqa: B023
+        ]
+
+    def _drafted(self, candidates: Sequence[_Candidate], number: int) -> list[Target]:
+        tools = self.catalog.get_many(candidate.name for candidate in candidates)
         drafts: list[Target] = []
-        for name, tool in tools.items():
+        for candidate in candidates:
+            seed = derive(self.seed, "draft", number, candidate.name)
             try:
-                drafts.append(draft(tool, derive(self.seed, "draft", number, name), self.env.max_result_chars))
+                drafts.append(draft(tools[candidate.name], candidate.need, seed, self.env.max_result_chars))
             except RejectionError as rejection:
                 self.rejected[str(rejection)] += 1
-        found = self.index.search([target.slot for target in drafts], self.env.k, split=self.restriction)
-        beside = self.catalog.get_many(hit.name for hits in found for hit in hits)
-        kept: list[Target] = []
-        for target, hits in zip(drafts, found, strict=True):
-            try:
-                check_found(target, hits, beside)
-            except RejectionError as rejection:
-                self.rejected[str(rejection)] += 1
-            else:
-                kept.append(target)
-        return kept
+        return drafts
+
+    def _passes(self, check: Callable[[], None]) -> bool:
+        try:
+            check()
+        except RejectionError as rejection:
+            self.rejected[str(rejection)] += 1
+            return False
+        return True
 
     def _task(self, width: int) -> Task | None:
         """A task of this width from spare drafts, or None where they do not allow one now."""
@@ -243,22 +266,26 @@ def _first_group(spare: Sequence[Target], width: int, reach: Reach) -> list[Targ
     return None
 
 
-def _pools(catalog: Catalog, max_required: int, seed: int) -> dict[Split, list[str]]:
-    """Names of tools to draft, by split; providers take turns, some tools of one family at a time."""
-    families: dict[Split, dict[str, dict[str, list[str]]]] = {split: {} for split in get_args(Split)}
-    for name, provider, service in catalog.relation(_POOL.format(max_required=max_required)).fetchall():
+def _pools(catalog: Catalog, max_required: int, seed: int, rejected: Counter[str]) -> dict[Split, list[_Candidate]]:
+    """Tools to draft, by split; providers take turns, some tools of one family at a time."""
+    families: dict[Split, dict[str, dict[str, list[_Candidate]]]] = {split: {} for split in get_args(Split)}
+    for name, provider, service, text in catalog.relation(_POOL.format(max_required=max_required)).fetchall():
+        need = need_of(text)
+        if need is None:
+            rejected["description gives no need"] += 1
+            continue
         of_provider = families[split_of(provider, service)].setdefault(provider, {})
-        of_provider.setdefault(service_family(provider, service), []).append(name)
-    pools: dict[Split, list[str]] = {}
+        of_provider.setdefault(service_family(provider, service), []).append(_Candidate(name, need))
+    pools: dict[Split, list[_Candidate]] = {}
     for split, providers in families.items():
-        turns: dict[int, list[list[str]]] = defaultdict(list)
+        turns: dict[int, list[list[_Candidate]]] = defaultdict(list)
         choices = rng(seed, "pool", split)
         for provider in sorted(providers):
             grouped = _shuffled(list(providers[provider].values()), choices)
-            names = [name for family in grouped for name in _shuffled(family, choices)]
-            for start in range(0, len(names), _TOGETHER):
-                turns[start].append(names[start : start + _TOGETHER])
-        pools[split] = [name for start in sorted(turns) for group in _shuffled(turns[start], choices) for name in group]
+            ordered = [candidate for family in grouped for candidate in _shuffled(family, choices)]
+            for start in range(0, len(ordered), _TOGETHER):
+                turns[start].append(ordered[start : start + _TOGETHER])
+        pools[split] = [each for start in sorted(turns) for group in _shuffled(turns[start], choices) for each in group]
     return pools
 
 

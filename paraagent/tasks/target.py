@@ -11,7 +11,6 @@ from typing import Any
 from paraagent.catalog.interface import ToolInterface
 from paraagent.seeds import derive, rng
 from paraagent.tasks.facts import Fact, answerable, facts_of, value_at
-from paraagent.tasks.needs import need_of
 from paraagent.tasks.phrasing import Given, Item
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.generate import Compiler
@@ -25,6 +24,7 @@ _SECRETS = frozenset(
     [
         "authorization",
         "apikey",
+        "accesstoken",
         "token",
         "secret",
         "password",
@@ -48,6 +48,7 @@ _SPELLED = {
     "lon": "longitude",
     "lng": "longitude",
 }
+_ACTS = frozenset({"get", "set", "find", "include", "is", "has", "show", "with"})
 _BARE = frozenset({"id", "ids", "name", "key", "code", "number", "slug", "uuid", "type"})
 """Parameter names that say nothing without the thing they belong to."""
 _VALUE = re.compile(r"[\w.@:/+,-]+(?: [\w.@:/+,-]+){0,3}")
@@ -76,11 +77,8 @@ class RejectionError(Exception):
     """Why a tool or a task is not taken; the text is the key of the count."""
 
 
-def draft(tool: ToolInterface, seed: int, max_result_chars: int) -> Target:
+def draft(tool: ToolInterface, need: str, seed: int, max_result_chars: int) -> Target:
     """Draft a tool; equal seeds give equal drafts. Raises `RejectionError`."""
-    need = need_of(tool.description)
-    if need is None:
-        raise RejectionError("description gives no need")
     arguments, givens = _given(tool, seed)
     fact = _fact(tool, arguments, seed, max_result_chars)
     return Target(tool, need, arguments, Item(need, givens, fact.label), fact.path)
@@ -135,8 +133,10 @@ def _word(name: str, owner: tuple[str, ...]) -> str:
         raise RejectionError("parameter is technical")
     if len(parts) == 1 and parts[0] in _BARE and owner and owner[-1] != parts[0] and len(owner) < 3:
         parts = (*owner, *parts)
-    if not 0 < len(parts) <= _MOST_WORDS or any(
-        any(c.isdigit() for c in part) or (len(part) < 2 and part != "q") for part in parts
+    if (
+        not 0 < len(parts) <= _MOST_WORDS
+        or parts[0] in _ACTS
+        or any(any(c.isdigit() for c in part) or (len(part) < 2 and part != "q") for part in parts)
     ):
         raise RejectionError("parameter has no plain name")
     return " ".join(_SPELLED.get(part, part) for part in parts)

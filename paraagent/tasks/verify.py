@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.config import EnvConfig, RewardConfig
@@ -21,7 +21,7 @@ from paraagent.rewards.score import score
 from paraagent.seeds import derive
 from paraagent.task import Split, Task
 from paraagent.tasks.facts import answerable, value_at
-from paraagent.tasks.target import RejectionError, Target
+from paraagent.tasks.target import RejectionError
 from paraagent.toolenv.identifiers import singular, words
 from paraagent.toolenv.limits import fit_json
 from paraagent.toolenv.simulator import GroundedSimulator
@@ -67,17 +67,25 @@ MOST_WORDS = {1: 45, 2: 80, 3: 115}
 """Longest request by width, in words."""
 
 
-def check_found(target: Target, hits: Sequence[Hit], tools: Mapping[str, ToolInterface]) -> None:
-    """The slot finds the target, and nothing that the request fits as well."""
-    if target.tool.name not in [hit.name for hit in hits]:
+class Outline(NamedTuple):
+    """What of a tool decides whether another one is its near-identical sibling."""
+
+    name: str
+    source_name: str
+    effect: str
+    description: str
+
+
+def check_found(tool: Outline, hits: Sequence[Hit], outlines: Mapping[str, Outline]) -> None:
+    """The hits of a slot hold the tool, and nothing that the request fits as well."""
+    if tool.name not in [hit.name for hit in hits]:
         raise RejectionError("slot does not find the tool")
     for hit in hits:
-        other = tools.get(hit.name)
-        if other is not None and other.name != target.tool.name and is_sibling(target.tool, other):
+        if hit.name != tool.name and is_sibling(tool, outlines[hit.name]):
             raise RejectionError("a near-identical sibling is found beside it")
 
 
-def is_sibling(tool: ToolInterface, other: ToolInterface) -> bool:
+def is_sibling(tool: Outline, other: Outline) -> bool:
     """Whether two reading tools differ in version, region or get/list alone, or say the same of themselves."""
     if other.effect != "read":
         return False
@@ -127,11 +135,16 @@ def check_answer(task: Task, tools: Mapping[str, ToolInterface], env: EnvConfig)
 def solved_by_oracle(
     tasks: Sequence[Task], catalog: Catalog, index: ToolIndex, env: EnvConfig, split: Split | None
 ) -> list[bool]:
-    """Whether the reference solution, played in the real environment, earns the full outcome."""
+    """Whether the reference solution, played in the real environment, earns the full outcome.
+
+    What the searches will show is read in one query first; the environments then find it in the catalog's cache.
+    """
     from paraagent.agents.loop import run_episodes
     from paraagent.agents.oracle import OraclePolicy
     from paraagent.toolenv.env import ToolEnv
 
+    shown = index.search([slot.text for task in tasks for slot in task.slots], env.k, split=split)
+    catalog.get_many(hit.name for hits in shown for hit in hits)
     units = [(task, 0) for task in tasks]
     episodes = asyncio.run(run_episodes(OraclePolicy(), lambda: ToolEnv(catalog, index, env, split=split), units))
     return [score(task, episode, _REWARDS).solved for task, episode in zip(tasks, episodes, strict=True)]

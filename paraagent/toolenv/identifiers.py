@@ -6,6 +6,14 @@ import re
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_IRREGULAR = {
+    "movies": "movie",
+    "cookies": "cookie",
+    "people": "person",
+    "children": "child",
+    "uses": "use",
+    "houses": "house",
+}
 _UNCHANGED = frozenset({"status", "address", "access", "bus", "news", "series", "alias", "https", "dns", "aws"})
 
 
@@ -23,10 +31,12 @@ def folded(name: str) -> str:
 
 def singular(word: str) -> str:
     """A noun's singular by the regular rules: `policies` -> `policy`, `addresses` -> `address`."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     if word in _UNCHANGED or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+    if word.endswith(("sses", "uses", "xes", "ches", "shes", "zes")):
         return word[:-2]
     return word[:-1]

@@ -102,6 +102,7 @@ def _repeat(value: Any, minimum: int) -> Draw:
         wanted = max(low, min(high, max(_WORD_LENGTH, minimum)))
         return _class(members, low, high, wanted)
     inner = _sequence(nodes, 0)
+    low = max(low, min(high, minimum))
     most = min(high, low + 1) if low else min(high, 1)
 
     def run(key: int, parts: list[str]) -> int:

@@ -125,6 +125,7 @@ def _url(entity: Sequence[str], suffix: str = "") -> Text:
 
 _REGION = pick(w.CLOUD_REGIONS)
 _FULL_NAME = _pair(w.FIRST_NAMES, w.LAST_NAMES, "{} {}")
+_NOUN = pick(w.NOUNS)
 _SLUG = _pair(w.TOPICS, w.NOUNS, "{}-{}")
 _TITLE_PAIR: Text = lambda key, now: f"{w.ADJECTIVES[key % 24].capitalize()} {w.NOUNS[(key >> 16) % 24].capitalize()}"  # noqa: E731
 
@@ -284,6 +285,10 @@ def _text(name: str, entity: Sequence[str]) -> Text:
         return _FULL_NAME
     if last in ("id", "identifier", "ref", "reference", "ids"):
         return _identifier(before or entity)
+    if last.endswith("id") and len(last) > 3 and last not in ("paid", "valid", "grid", "uuid", "guid", "void", "bid"):
+        return _identifier((last.removesuffix("id"),))
+    if last == "title" and "job" in names:
+        return pick(w.ROLES)
     if last == "name" or last == "names":
         own = tuple(word for word in before if word not in ("display", "full"))
         return _name(own or entity, joined="".join(parts))
@@ -311,7 +316,7 @@ def _text(name: str, entity: Sequence[str]) -> Text:
         return pick(w.MIME_TYPES)
     if last == "zone" and "time" in names:
         return pick(w.TIMEZONES)
-    return _BY_LAST.get(last) or _BY_LAST.get(singular(last)) or (_SLUG if last in w.RESOURCES else _TITLE_PAIR)
+    return _BY_LAST.get(last) or _BY_LAST.get(singular(last)) or (_SLUG if last in w.RESOURCES else _NOUN)
 
 
 def _name(entity: Sequence[str], joined: str) -> Text:
@@ -348,6 +353,10 @@ def _natural(names: frozenset[str]) -> tuple[int, int]:
     return 1, 1_000
 
 
+_COUNTED = frozenset(
+    ["id", "ids", "number", "year", "month", "day", "hour", "count", "quantity", "port", "page", "size", "bytes"]
+)
+"""Words of numbers that are whole even where the schema allows fractions."""
 _RANGES: tuple[tuple[frozenset[str], int, int], ...] = (
     (frozenset({"percent", "percentage", "progress", "pct"}), 1, 99),
     (frozenset({"lat", "latitude"}), -60, 70),
@@ -374,6 +383,7 @@ _RANGES: tuple[tuple[frozenset[str], int, int], ...] = (
 def number_leaf(name: str, schema: Schema, whole: bool) -> Leaf:
     """A number within the schema's bounds; inside them, of the size that the name suggests."""
     names = frozenset(words(name))
+    whole = whole or bool(names & _COUNTED) or name.lower().endswith("id")
     low, high = _bounds(schema, whole)
     step = schema.get("multipleOf")
     if low is None and high is None and whole and not step:
@@ -422,10 +432,9 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema, valid: Callable[
         return natural
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 1 << 20)
     if pattern := schema.get("pattern"):
-        made = compile_pattern(pattern, shortest)
-        if made is not None:
-            return _retried(lambda key, now: made(key), valid)
-        return _retried(natural, valid)
+        made = [found for least in (0, shortest) if (found := compile_pattern(pattern, least)) is not None]
+        best = max(made, key=lambda each: sum(valid(each(key)) for key in trial), default=None)
+        return _retried(natural if best is None else lambda key, now: best(key), valid)
 
     def fitted(key: int, now: int) -> str:
         text = natural(key, now)

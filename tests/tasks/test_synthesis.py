@@ -1,0 +1,123 @@
+"""Synthesis over a made-up catalog: what is kept is solvable, separate by split, and the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.catalog.splits import split_of
+from paraagent.catalog.store import Catalog
+from paraagent.config import EnvConfig, TasksConfig
+from paraagent.errors import UsageError
+from paraagent.retrieval.index import ToolIndex, build_index
+from paraagent.rewards.atoms import states
+from paraagent.tasks.synthesis import Synthesis, synthesise
+from paraagent.tasks.verify import MOST_WORDS
+from tests.toolenv.interfaces import tool
+
+WriteCatalog = Callable[[Path, Iterable[ToolInterface]], Path]
+THINGS = [
+    "parcel",
+    "invoice",
+    "flight",
+    "hotel",
+    "recipe",
+    "concert",
+    "museum",
+    "tractor",
+    "sensor",
+    "garden",
+    "library",
+    "ferry",
+    "bridge",
+    "lesson",
+    "painting",
+    "turbine",
+]
+KINDS = ["rail", "harbor", "alpine", "desert", "polar", "urban", "coastal", "lunar"]
+FACTS = ("status", "city", "createdTime", "price")
+TEXT = {"type": "string"}
+CONFIG = TasksConfig(train=30, validation=4, test=6)
+
+
+def made_up(kind: str, thing: str) -> ToolInterface:
+    """One tool of one service: `getRailParcel` of `railparcel.example`."""
+    key = f"{thing}Id"
+    return replace(
+        tool(),
+        tool_id=f"{kind}{thing}.example/{thing}s/get{kind.title()}{thing.title()}",
+        name=f"get_{kind}_{thing}",
+        source_name=f"get{kind.title()}{thing.title()}",
+        provider=f"{kind}{thing}.example",
+        service=f"{thing}s",
+        title=f"Get {kind} {thing}",
+        description=f"Returns the registered {kind} {thing} of a depot.",
+        path=f"/{thing}s/{{{key}}}",
+        parameters={"type": "object", "properties": {key: TEXT}, "required": [key]},
+        returns={"type": "object", "properties": {key: TEXT, **dict.fromkeys(FACTS, TEXT)}, "required": list(FACTS)},
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, write_catalog: WriteCatalog) -> tuple[Catalog, ToolIndex]:
+    folder = tmp_path_factory.mktemp("synthesis")
+    path = write_catalog(folder / "catalog.duckdb", [made_up(kind, thing) for kind in KINDS for thing in THINGS])
+    build_index(path, folder / "index")
+    return Catalog.open(path), ToolIndex.load(folder / "index")
+
+
+@pytest.fixture(scope="module")
+def made(world: tuple[Catalog, ToolIndex]) -> Synthesis:
+    return synthesise(*world, CONFIG, EnvConfig(), seed=3)
+
+
+def test_as_many_tasks_are_made_as_were_asked_for(made: Synthesis) -> None:
+    counts = {split: sum(task.split == split for task in made.tasks) for split in ("train", "validation", "test")}
+    assert counts == {"train": 30, "validation": 4, "test": 6}
+
+
+def test_the_same_seed_makes_the_same_tasks_and_another_seed_others(
+    made: Synthesis, world: tuple[Catalog, ToolIndex]
+) -> None:
+    assert synthesise(*world, CONFIG, EnvConfig(), seed=3) == made
+    assert synthesise(*world, CONFIG, EnvConfig(), seed=4).tasks != made.tasks
+
+
+def test_every_tool_belongs_to_the_split_of_its_task(made: Synthesis, world: tuple[Catalog, ToolIndex]) -> None:
+    for task in made.tasks:
+        for found in world[0].get_many(task.targets).values():
+            assert split_of(found.provider, found.service) == task.split
+
+
+def test_every_request_is_short_and_carries_slots_and_arguments_but_no_answer(made: Synthesis) -> None:
+    for task in made.tasks:
+        assert len(task.request.split()) <= MOST_WORDS[task.width]
+        assert all(slot.text.lower() in task.request.lower() for slot in task.slots)
+        assert all(str(value) in task.request for call in task.calls for value in call.arguments.values())
+        assert not any(states(task.request, atom.value) for atom in task.atoms)
+
+
+def test_shapes_come_in_the_shares_asked_for(made: Synthesis) -> None:
+    widths = [task.width for task in made.tasks if task.split == "train"]
+    assert [widths.count(width) for width in (1, 2, 3)] == [15, 11, 4]
+
+
+def test_every_task_is_listed_once_in_order(made: Synthesis) -> None:
+    keys = [(task.split, task.task_id) for task in made.tasks]
+    assert keys == sorted(set(keys))
+    assert len({task.request for task in made.tasks}) == len(made.tasks)
+
+
+def test_a_catalog_that_holds_too_little_gives_fewer_tasks(tiny_catalog: Catalog, tiny_index: ToolIndex) -> None:
+    few = synthesise(tiny_catalog, tiny_index, TasksConfig(train=500, validation=50, test=50), EnvConfig(), seed=1)
+    assert 0 < len(few.tasks) < 600
+    assert sum(few.rejected.values()) > 0
+
+
+def test_an_unknown_shape_is_wrong_usage(tiny_catalog: Catalog, tiny_index: ToolIndex) -> None:
+    with pytest.raises(UsageError, match=r"tasks\.shapes must give weights to .*, not chain-2"):
+        synthesise(tiny_catalog, tiny_index, TasksConfig(shapes={"chain-2": 1.0}), EnvConfig(), seed=1)

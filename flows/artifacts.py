@@ -91,23 +91,12 @@ def publish_contracts(profile: str, stage: str, directory: Path) -> None:
 
 def curves(directory: Path) -> Iterator[tuple[str, str]]:
     """Title and SVG of the loss, the reward channels and the finished plots of an artifact."""
-    from paraagent.report.plots import PALETTE, channels, loss
+    from paraagent.report.plots import training
 
     log = list(read_lines(directory / "log.jsonl"))
-    losses = [row for row in log if isinstance(row.get("loss"), int | float) and "step" in row]
-    if losses:
-        yield "Loss by step", loss([row["step"] for row in losses], [row["loss"] for row in losses])
-    updates = [row for row in log if "update" in row]
-    names = [
-        name
-        for name in ("trajectory", "phase", "step")
-        if updates and name in PALETTE and all(isinstance(row.get(name), int | float) for row in updates)
-    ]
-    if names:
-        yield (
-            "Reward channels by update",
-            channels([row["update"] for row in updates], {name: [row[name] for row in updates] for name in names}),
-        )
+    if log:
+        name, svg = training(log)
+        yield {"sft-loss": "Loss by step", "rl-rewards": "Reward channels by update"}[name], svg
     for path in sorted((directory / "plots").glob("*.svg")):
         yield path.stem.replace("_", " ").replace("-", " ").capitalize(), path.read_text("utf-8")
 

@@ -20,7 +20,6 @@ from paraagent.files import read_lines
 from paraagent.report.episodes import EpisodeView, choose_examples
 from paraagent.task import Task
 
-CHANNELS = ("trajectory", "phase", "step")
 _SAMPLES = 5
 _PROVIDERS = 12
 _LICENCES = 3
@@ -77,7 +76,7 @@ def collect(artifacts: Mapping[str, Path], profile: Profile, fingerprint: str) -
         catalog=numbers,
         tasks=task_facts(tasks) | {"rejected": _counts(artifacts["tasks"] / "rejected.json")},
         demos={"rows": manifests["demos"]["rows"], "rejected": _counts(artifacts["demos"] / "rejected.json")},
-        sft=[row for row in read_lines(artifacts["sft"] / "log.jsonl") if "loss" in row],
+        sft=list(read_lines(artifacts["sft"] / "log.jsonl")),
         rl=list(read_lines(artifacts["rl"] / "log.jsonl")),
         summary=orjson.loads((artifacts["evaluate"] / "summary.json").read_bytes()),
         examples=choose_examples(artifacts["evaluate"], tasks, profile.evaluate.systems, profile.report.examples),

@@ -13,7 +13,7 @@ from typing import Any
 from paraagent.evaluation import LABELS, MEANINGS, OUTCOMES
 from paraagent.evaluation.metrics import REWARDS
 from paraagent.report import plots
-from paraagent.report.collect import CHANNELS, Facts
+from paraagent.report.collect import Facts
 
 _FOLDER = Path(__file__).parent
 _CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), 127) if chr(code) not in "\t\n"}
@@ -29,10 +29,7 @@ def draw(facts: Facts) -> dict[str, str]:
         "success": plots.success(success),
         "failures": plots.failures(failures),
         "rewards": plots.rewards(means, REWARDS),
-        "sft-loss": plots.loss([row["step"] for row in facts.sft], [row["loss"] for row in facts.sft]),
-        "rl-rewards": plots.channels(
-            [row["update"] for row in facts.rl], {name: [row[name] for row in facts.rl] for name in CHANNELS}
-        ),
+        **dict([plots.training(facts.sft), plots.training(facts.rl)]),
     }
 
 
@@ -60,6 +57,7 @@ def render(facts: Facts, drawn: Mapping[str, str]) -> str:
         meanings=MEANINGS,
         bins=[name for name in OUTCOMES if any(row[name] for row in facts.summary["failures"].values())],
         rewards=REWARDS,
+        channels=plots.CHANNELS,
         shapes=sorted(next(iter(facts.summary["by_shape"].values())), key=_width),
         settings=facts.profile.model_dump_json(exclude={"machine"}, indent=2),
     )

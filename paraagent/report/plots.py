@@ -42,6 +42,9 @@ PALETTE: dict[str, str] = {
 }
 """Name of the CSS variable -> colour on light paper. Values are distinct, since `themed` goes by value."""
 
+CHANNELS = ("trajectory", "phase", "step")
+"""The reward channels of reinforcement, in the order of their panels."""
+
 _WIDTH = 4.1
 _RC: Any = {
     "svg.hashsalt": "paraagent",
@@ -143,6 +146,14 @@ def rewards(means: Mapping[str, Mapping[str, float | None]], names: Sequence[str
         figure.legend(loc="outside lower left", ncols=len(means), handletextpad=0.2, columnspacing=1.2)
 
     return _svg(draw, 0.7 + 0.4 * len(names))
+
+
+def training(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Name and SVG of what a stage's `log.jsonl` shows: the reward channels of `rl`, or the loss of `sft`."""
+    steps = [row["step"] for row in log]
+    if log and f"{CHANNELS[0]}_mean" in log[0]:
+        return "rl-rewards", channels(steps, {name: [row[f"{name}_mean"] for row in log] for name in CHANNELS})
+    return "sft-loss", loss(steps, [row["loss"] for row in log])
 
 
 def loss(steps: Sequence[int], values: Sequence[float]) -> str:

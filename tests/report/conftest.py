@@ -136,7 +136,10 @@ def artifacts(
     write_json(paths["demos"] / "rejected.json", {"too long": 3})
     losses = [{"step": step, "loss": 3.0 / step + 0.4} for step in range(1, 41)]
     write_lines(paths["sft"] / "log.jsonl", losses)
-    updates = [{"update": n, "trajectory": 0.2 * n, "phase": 0.1 * n, "step": 0.5 + 0.1 * n} for n in range(1, 4)]
+    updates = [
+        {"step": n, "solved": 0.25 * n, "trajectory_mean": 0.2 * n, "phase_mean": 0.1 * n, "step_mean": 0.5 + 0.1 * n}
+        for n in range(1, 4)
+    ]
     write_lines(paths["rl"] / "log.jsonl", updates)
     rows = []
     for system in SYSTEMS:

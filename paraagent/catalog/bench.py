@@ -1,4 +1,5 @@
-"""How fast the catalog is built, beside the floor under any build: reading the same documents and doing nothing with them."""
+"""How fast the catalog is built, beside the floor under any build: reading the same documents and doing nothing with
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from paraagent.progress import Progress
 def bench_catalog(
     config: CatalogConfig, downloads: Path, scratch: Path, processes: int, progress: Progress
 ) -> dict[str, Any]:
-    """Measure one build into a throw-away folder under `scratch`. Downloads, if any are missing, happen before the clock starts.
+    """Measure one build into a throw-away folder under `scratch`. Downloads, if any are missing, happen before the
+    clock starts.
 
     Returns seconds, bytes and counts; `peak_rss_bytes` is the highest sum over this process and its workers.
     """

@@ -1,6 +1,7 @@
 """From source specs to one DuckDB file (design.md section 6): fetch, convert in parallel, select, name, load, publish.
 
-The result depends on the sources and the config alone: not on the number of processes, their timing, or where files lie.
+The result depends on the sources and the config alone: not on the number of processes, their timing, or where files
+lie.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _load(
     chosen = select(table, [chunk.source for chunk in owners], [chunk.origin.kind for chunk in owners])
     if not chosen.rows:
         raise RunError(
-            "No source holds a usable interface: look at the sources and the exclude list of the profile's [catalog] section"
+            "No source holds a usable interface: look at sources and exclude in the [catalog] section of the profile"
         )
     clock.lap("select")
     progress.message(f"writing {len(chosen.rows):,} tools")

@@ -1,7 +1,8 @@
 """Archives as a stream of chunks: documents that are read and converted together, about as much work each.
 
-A zip archive is opened by the worker that needs a member; a gzipped tar can only be read from its beginning, so it is read once,
-here, and its documents travel with the chunk. Nothing is unpacked to disk, and only a few chunks exist at a time.
+A zip archive is opened by the worker that needs a member; a gzipped tar can only be read from its beginning, so it
+is read once, here, and its documents travel with the chunk. Nothing is unpacked to disk, and only a few chunks exist
+at a time.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ CHUNK_BYTES = 4_000_000
 
 
 class Chunk(NamedTuple):
-    index: int
-    """Position in the whole stream: the same in any number of processes."""
+    position: int
+    """Place in the whole stream: the same in any number of processes."""
     source: int
     """Position of its source in the config."""
     origin: Origin
@@ -76,8 +77,8 @@ def _units(archive: Archive, exclude: Sequence[str]) -> Iterator[tuple[list[tupl
         with tarfile.open(archive.path, "r|gz", bufsize=1 << 20) as stream:
             for entry in stream:
                 if entry.isfile() and openapi.wanted(entry.name, exclude):
-                    file = stream.extractfile(entry)
-                    data = file.read() if file else b""
+                    content = stream.extractfile(entry)
+                    data = content.read() if content else b""
                     yield [(entry.name, data)], len(data)
 
 
@@ -88,7 +89,7 @@ def documents(chunk: Chunk) -> Iterator[tuple[list[tuple[str, Any]], list[tuple[
         broken: list[tuple[str, str]] = []
         for name, data in unit:
             if data is None:
-                data = _zip(str(chunk.archive)).read(name)
+                data = _opened(str(chunk.archive)).read(name)
             try:
                 parsed.append((name, orjson.loads(gzip.decompress(data) if name.endswith(".gz") else data)))
             except (orjson.JSONDecodeError, gzip.BadGzipFile, EOFError) as error:
@@ -97,7 +98,7 @@ def documents(chunk: Chunk) -> Iterator[tuple[list[tuple[str, Any]], list[tuple[
 
 
 @lru_cache(maxsize=4)
-def _zip(path: str) -> zipfile.ZipFile:
+def _opened(path: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 

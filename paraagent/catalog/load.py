@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraagent.catalog.selection import Selection
-from paraagent.catalog.workers import SCHEMAS, shard
+from paraagent.catalog.shards import SCHEMAS, shard
 
 ROW_GROUP = 16_384
 """Rows of a block; small ones let a look-up by name skip most of the file."""
@@ -38,9 +38,8 @@ class Loader:
         self._private = out / f".{_FILE_NAME}.{os.getpid()}"
         self._private.unlink(missing_ok=True)
         self._connection = duckdb.connect(config={"threads": threads, "preserve_insertion_order": True})
-        self._connection.execute(
-            f"ATTACH '{str(self._private).replace(chr(39), chr(39) * 2)}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})"
-        )
+        target = str(self._private).replace("'", "''")
+        self._connection.execute(f"ATTACH '{target}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})")
         self._connection.execute("USE catalog")
         self._connection.execute("SET zstd_min_string_length = 64")
         self._connection.execute(schema_sql())
@@ -64,8 +63,7 @@ class Loader:
         self._connection.close()
         with self._private.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(self._private, self._final)
-        return self._final
+        return self._private.replace(self._final)
 
     def abandon(self) -> None:
         self._connection.close()
@@ -91,7 +89,8 @@ def tools(table: pa.Table, selection: Selection, constants: Mapping[str, list[st
 
 
 def children(table: pa.Table, counts: list[int], tools: list[int], selection: Selection) -> Iterator[pa.Table]:
-    """Rows of `parameters` or `fields` in the order of their tools; `counts` and `tools` are rows of each chunk here and in `tools`."""
+    """Rows of `parameters` or `fields` in the order of their tools; `counts` and `tools` are rows of each chunk here
+    and in `tools`."""
     first = np.cumsum([0, *tools[:-1]], dtype=np.int64)
     owner = table.column("tool").to_numpy() + np.repeat(first, counts)
     rank = np.full(sum(tools), -1, dtype=np.int64)

@@ -1,13 +1,15 @@
 """Names that a model calls: readable, at most 64 characters, unique after case-folding, and stable from build to build.
 
-`ec2_describe_instances`, `calendar_events_list`, `stripe_get_customers_customer`: service or provider, then the source's own
-words. The earlier source keeps a name that two tools want; the later one gets a short hash of its identity behind it.
+`ec2_describe_instances`, `calendar_events_list`, `stripe_get_customers_customer`: service or provider, then the
+source's own words. The earlier source keeps a name that two tools want; the later one gets a short hash of its
+identity behind it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from paraagent.catalog.text import words
 
@@ -20,11 +22,7 @@ _EMPTY_LABELS = frozenset(
 def candidate(provider: str, service: str, name: str) -> str:
     """The name that a tool would have if it were alone."""
     own = words(name)
-    if provider in ("amazonaws.com", "googleapis.com"):
-        lead = words(service)
-    else:
-        lead = _label(provider)
-        lead += [word for word in words(service) if word not in lead and word not in _EMPTY_LABELS]
+    lead = list(_lead(provider, service))
     parts = _joined(lead, own)
     while len("_".join(parts)) > MAX_NAME and len(lead) > 1:
         lead = lead[:-1]
@@ -34,6 +32,17 @@ def candidate(provider: str, service: str, name: str) -> str:
         text = text[: MAX_NAME + 1]
         text = text[: text.rfind("_")] if "_" in text else text[:MAX_NAME]
     return text or "tool"
+
+
+@lru_cache(maxsize=4_096)
+def _lead(provider: str, service: str) -> tuple[str, ...]:
+    """Words for the provider and service, which come first."""
+    if provider in ("amazonaws.com", "googleapis.com"):
+        return tuple(words(service))
+    label = _label(provider)
+    if service == provider:
+        return tuple(label)
+    return *label, *(word for word in words(service) if word not in label and word not in _EMPTY_LABELS)
 
 
 def _label(provider: str) -> list[str]:

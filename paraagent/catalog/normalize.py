@@ -4,54 +4,30 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import orjson
-
+from paraagent.catalog.effects import effect
 from paraagent.catalog.interface import Effect
 from paraagent.catalog.operation import Operation, Rejected
-from paraagent.catalog.schemas import ARGUMENT, RESULT, Field, Reader, fields, render
-from paraagent.catalog.text import humanise, words
+from paraagent.catalog.schemas import ARGUMENT, RESULT, Member, Reader, Shape, fields, render
+from paraagent.catalog.text import humanise
 from paraagent.config import CatalogConfig
 
 MAX_FIELDS = 40
 """Rows of the table `fields` for one tool."""
 FIELD_LEVELS = 3
 FIELD_TEXT = 120
-MAX_CHOICES = 400
-"""Characters of the column `choices`; a longer list is left to the schema."""
-
-_VERBS: dict[str, Effect] = {
-    **dict.fromkeys(
-        "get list describe search query find fetch read lookup retrieve show view check count download export preview verify validate "
-        "estimate calculate compute simulate test detect analyze analyse compare suggest recommend predict head exists is has select scan "
-        "resolve translate lint render autocomplete discover aggregate report inspect batchget browse match classify".split(),
-        "read",
-    ),
-    **dict.fromkeys(
-        "create add insert new register post upload import generate publish issue book submit clone copy provision allocate open "
-        "duplicate enroll invite launch request schedule send subscribe build".split(),
-        "create",
-    ),
-    **dict.fromkeys(
-        "update modify set put patch edit change replace rename move enable disable activate deactivate assign unassign attach detach "
-        "associate disassociate configure tag untag reset restore approve reject merge upsert save promote rotate renew extend "
-        "increment decrement resize lock unlock mark pause resume suspend accept decline confirm complete close reopen append".split(),
-        "update",
-    ),
-    **dict.fromkeys(
-        "delete remove destroy terminate cancel revoke deregister purge drop erase clear unsubscribe release trash unregister "
-        "uninstall batchdelete".split(),
-        "delete",
-    ),
-}
 
 
-class ParameterRow(NamedTuple):
-    name: str
-    type: str
-    required: bool
-    description: str
-    format: str | None
-    choices: str | None
+class FieldColumns(NamedTuple):
+    """Rows of `fields` for one result, as columns: results that many operations share are copied, not rewritten."""
+
+    path: list[str]
+    name: list[str]
+    type: list[str]
+    description: list[str]
+    format: list[str | None]
+
+
+NO_FIELDS = FieldColumns([], [], [], [], [])
 
 
 class ToolRow(NamedTuple):
@@ -69,12 +45,12 @@ class ToolRow(NamedTuple):
     path: str
     parameters: bytes
     returns: bytes | None
-    n_required: int
     deprecated: bool
     licence: str
     quality: float
-    arguments: list[ParameterRow]
-    fields: list[Field]
+    arguments: list[tuple[Member, Shape]]
+    required: set[str]
+    fields: FieldColumns
 
 
 class Normalizer:
@@ -82,7 +58,7 @@ class Normalizer:
 
     def __init__(self, config: CatalogConfig) -> None:
         self._config = config
-        self._fields: dict[tuple[int, int], tuple[object, list[Field]]] = {}
+        self._fields: dict[tuple[int, int], tuple[Shape, FieldColumns]] = {}
 
     def row(self, reader: Reader, operation: Operation) -> ToolRow | Rejected:
         config = self._config
@@ -92,20 +68,13 @@ class Normalizer:
             detail = f"no parameters and {len(text)} characters of description"
             return Rejected(operation.source_name, operation.provider, operation.service, "undescribed", detail)
         returns: bytes | None = None
-        found: list[Field] = []
+        found = NO_FIELDS
         if operation.result is not None and operation.result.says_something:
             result = render(reader, operation.result, RESULT, config.max_depth, config.max_schema_chars)
             returns = result.schema
-            found = self._result_fields(reader, operation, min(result.depth, FIELD_LEVELS))
-        required = set(arguments.required)
-        rows = []
-        for m in arguments.members:
-            shape = reader.shape(m.node)
-            choices = orjson.dumps(shape.choices).decode() if shape.choices else None
-            if choices and len(choices) > MAX_CHOICES:
-                choices = None
-            rows.append(ParameterRow(m.name, shape.type, m.name in required, m.text, shape.format, choices))
-        described = sum(1 for row in rows if row.description) / len(rows) if rows else 1.0
+            found = self._result_fields(reader, operation.result, min(result.depth, FIELD_LEVELS))
+        rows = [(m, reader.shape(m.node)) for m in arguments.members]
+        described = sum(1 for m, _ in rows if m.text) / len(rows) if rows else 1.0
         quality = (
             0.4 * min(len(text) / 60, 1.0)
             + 0.3 * described
@@ -128,43 +97,30 @@ class Normalizer:
             path=operation.path,
             parameters=schema,
             returns=returns,
-            n_required=len(required),
             deprecated=operation.deprecated,
             licence=operation.licence,
             quality=round(quality, 3),
             arguments=rows,
+            required=set(arguments.required),
             fields=found,
         )
 
-    def _result_fields(self, reader: Reader, operation: Operation, depth: int) -> list[Field]:
-        shape = operation.result
-        assert shape is not None
+    def _result_fields(self, reader: Reader, shape: Shape, depth: int) -> FieldColumns:
         known = self._fields.get((id(shape), depth))
         if known is None:
-            listed = [
-                f if len(f.description) <= FIELD_TEXT else f._replace(description=_short(f.description))
-                for f in fields(reader, shape, depth, MAX_FIELDS)
-            ]
-            # The shape is kept beside the list: its identity is the key.
-            known = self._fields[(id(shape), depth)] = (shape, listed)
+            listed = fields(reader, shape, depth, MAX_FIELDS)
+            columns = FieldColumns(
+                [f.path for f in listed],
+                [f.name for f in listed],
+                [f.type for f in listed],
+                [f.description if len(f.description) <= FIELD_TEXT else _short(f.description) for f in listed],
+                [f.format for f in listed],
+            )
+            # The shape is kept beside the columns: its identity is the key.
+            known = self._fields[(id(shape), depth)] = (shape, columns)
         return known[1]
 
 
 def _short(text: str) -> str:
     space = text.rfind(" ", FIELD_TEXT // 2, FIELD_TEXT - 1)
     return text[: space if space > 0 else FIELD_TEXT - 1] + "…"
-
-
-def effect(method: str, name: str) -> Effect:
-    """What a call does: by its HTTP method where that decides, else by the first verb in its name."""
-    if method == "DELETE":
-        return "delete"
-    if method in ("GET", "HEAD", "OPTIONS", "TRACE"):
-        return "read"
-    found = words(name)
-    for word in [*found[:1], *found[-2:]]:
-        if word in _VERBS:
-            return _VERBS[word]
-    if method in ("PUT", "PATCH"):
-        return "update"
-    return next((_VERBS[word] for word in found if word in _VERBS), "other")

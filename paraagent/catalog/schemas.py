@@ -1,14 +1,14 @@
 """Shapes: what all source formats boil down to, and their one rendering as bounded JSON Schema 2020-12.
 
-A converter turns each schema of its document into a `Shape` once, with children left as opaque nodes that are looked up on
-demand, so recursion costs nothing until it is rendered. Rendering writes JSON bytes directly and remembers them per shape and
-depth: a shape shared by a hundred operations is written once and copied as bytes, never as trees.
+A converter turns each schema of its document into a `Shape` once, with children left as opaque nodes that are looked
+up on demand, so recursion costs nothing until it is rendered. Rendering writes JSON bytes directly and remembers
+them per shape and depth: a shape shared by a hundred operations is written once and copied as bytes, never as trees.
 
-What a rendered schema may contain: `type` (always one string), `description`, `format`, `enum`, `default`, `examples`,
-`pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `minItems`, `maxItems`,
-`properties`, `required`, `items`, `additionalProperties` (a schema) and `anyOf`. No `$ref`, no null: a value that may be null is
-described by what else it may be. A result's schema has no `pattern` or `default`, and leaves out what can only be sent; an
-argument's leaves out what can only be read.
+What a rendered schema may contain: `type` (always one string), `description`, `format`, `enum`, `default`,
+`examples`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`,
+`minItems`, `maxItems`, `properties`, `required`, `items`, `additionalProperties` (a schema) and `anyOf`. No `$ref`,
+no null: a value that may be null is described by what else it may be. A result's schema has no `pattern` or
+`default`, and leaves out what can only be sent; an argument's leaves out what can only be read.
 """
 
 from __future__ import annotations
@@ -151,13 +151,13 @@ def _body(reader: Reader, shape: Shape, depth: int, side: Side, limit: int) -> b
     kind = shape.type
     body: bytes | None = shape.facts
     if side == ARGUMENT and shape.rules:
-        body = body + b"," + shape.rules if body else shape.rules  # type: ignore[operator]
+        body = body + b"," + shape.rules if body else shape.rules
     if kind == "object":
         body = _object(reader, shape, depth, side, limit)
     elif kind == "array":
         if shape.items is not None:
             inner_shape = reader.shape(shape.items)
-            # A list of lists of lists … is as recursive as an object in itself: every directly nested list costs a level.
+            # A list of lists … is as recursive as an object in itself: every directly nested list costs a level.
             level = depth - 1 if inner_shape.type == "array" else depth
             if level >= 0:
                 inner = _body(reader, inner_shape, level, side, limit)
@@ -225,7 +225,8 @@ def _required(shape: Shape, members: list[Member]) -> list[str]:
 
 
 def _first_level(reader: Reader, shape: Shape, side: Side, max_chars: int) -> Rendered:
-    """As many properties as fit, required ones first, each without inner structure; descriptions only where all fit without."""
+    """As many properties as fit, required ones first, each without inner structure; descriptions only where all fit
+    without."""
     if not shape.members:
         return Rendered(b"{" + shape.facts + b"}" if len(shape.facts) < max_chars else b"{}", 0, [], [])
     members = [m for m in shape.members if m.side is None or m.side == side]

@@ -1,7 +1,8 @@
-"""Which of the converted rows make the catalog, under which identity and name, in which order. Depends on content alone.
+"""Which of the converted rows make the catalog, under which identity and name, in which order. Depends on content
+alone.
 
-Precedence: the order of the sources in the config, then provider, service (a newer version before an older one) and name. In that
-order the first of several duplicates stays and the first tool that wants a name gets it.
+Precedence: the order of the sources in the config, then provider, service (a newer version before an older one) and
+name. In that order the first of several duplicates stays and the first tool that wants a name gets it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
         source_name, provider, service, _, method, path, digest = records[i]
         key: tuple[str | bytes, ...] = (provider, service, method, path, source_name, digest)
         if kinds[i] == "openapi" and (match := _VERSION.search(service)):
-            # Documents for several versions of one service repeat each other, often with small changes: the newest counts.
+            # Documents for several versions of one service repeat each other with small changes: the newest counts.
             key = (provider, service[: match.start()], method, path, source_name)
         if (original := seen.get(key)) is not None:
             duplicates.append((i, original))

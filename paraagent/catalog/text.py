@@ -1,8 +1,9 @@
 """Text as people wrote it (HTML, Markdown, entities, line breaks) made into one clean line; names made into words.
 
-Every description of every field passes through `clean`, so the usual case, plain text, is decided by one quick search for
-characters that could be markup, and only the rest is worked on. What looks like a tag but is a placeholder, such as
-`<bucket-name>`, becomes `{bucket-name}`: no reader and no checker mistakes it for HTML, and the hint stays.
+Every description of every field passes through `clean`, so the usual case, plain text, is decided by one quick
+search for characters that could be markup, and only the rest is worked on. What looks like a tag but is a
+placeholder, such as `<bucket-name>`, becomes `{bucket-name}`: no reader and no checker mistakes it for HTML, and the
+hint stays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ import html
 import re
 import unicodedata
 
-_SUSPECT = re.compile(r"[<&`*\[\\|~]|__|  |[^\S ]|^[#>\s-]|\s$")
+_SUSPECT = re.compile("[<&`*\\[\\\\|~\t-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+"""Any character that may be markup, or white space other than a blank: one set, which is searched several times as fast
+as alternatives."""
+_BLOCK_STARTS = frozenset("#>|-*+=_")
+_LINE_STARTS = frozenset(" #>-=")
 _DROPPED = re.compile(r"<!--.*?-->|<[!?][^>]*>|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 _INLINE = re.compile(
     r"</?(?:a|abbr|b|big|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|strike|sub|sup|tt|u|var)"
@@ -24,6 +29,26 @@ _BLOCK = re.compile(
     r"|tbody|td|tfoot|th|thead|title|tr|ul|video|wbr)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
+_COMMON = (
+    ("<p>", " "),
+    ("</p>", " "),
+    ("<code>", ""),
+    ("</code>", ""),
+    ("<br>", " "),
+    ("<b>", ""),
+    ("</b>", ""),
+    ("<i>", ""),
+    ("</i>", ""),
+    ("<li>", " "),
+    ("</li>", " "),
+    ("<ul>", " "),
+    ("</ul>", " "),
+    ("<note>", " "),
+    ("</note>", " "),
+    ("</a>", ""),
+)
+"""Tags that most marked-up texts are made of: replacing them as plain strings is five times as fast as matching."""
+_ANCHOR = re.compile(r"<a [^<>]*>")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]*)>")
 _ANGLES = re.compile(r"<(/?)([a-zA-Z][^<>]*?)\s*/?>")
 _CLOSING = re.compile(r"</[^<>]*>")
@@ -46,9 +71,9 @@ def clean(text: object, limit: int) -> str:
     """Plain text on one line, at most `limit` characters, without tags, Markdown or entities. Not a string: empty."""
     if not isinstance(text, str):
         return ""
-    if len(text) > limit * 6:
-        text = _TORN_TAG.sub("", text[: limit * 6])
-    if _SUSPECT.search(text):
+    if len(text) > limit * 4:
+        text = _TORN_TAG.sub("", text[: limit * 4])
+    if _SUSPECT.search(text) or "  " in text or "__" in text or text[:1] in _LINE_STARTS or text[-1:] == " ":
         text = _plain(text)
     return text if len(text) <= limit else _cut(text, limit)
 
@@ -62,7 +87,7 @@ def _plain(text: str) -> str:
         text = _FENCE.sub(" ", text).replace("`", "")
     if "[" in text:
         text = _LINK.sub(r"\1", text)
-    if "\n" in text or text[:1] in "#>|-*= \t":
+    if "\n" in text or text.lstrip()[:1] in _BLOCK_STARTS:
         text = _TABLE_RULE.sub("", text)
         text = _LINE_MARK.sub("", text)
         text = _BULLET.sub("- ", text)
@@ -78,8 +103,12 @@ def _plain(text: str) -> str:
 
 
 def _without_tags(text: str) -> str:
-    text = _INLINE.sub("", text)
-    text = _BLOCK.sub(" ", text)
+    if "<a " in text:
+        text = _ANCHOR.sub("", text)
+    for tag, put in _COMMON:
+        text = text.replace(tag, put)
+        if "<" not in text:
+            return text
     while "<" in text:
         before = text
         text = _DROPPED.sub(" ", text)
@@ -99,11 +128,9 @@ def _placeholder(match: re.Match[str]) -> str:
 def _cut(text: str, limit: int) -> str:
     """End at a sentence where one ends in the second half, else at a word."""
     head = text[:limit]
-    last = None
-    for last in _SENTENCE_END.finditer(head, limit // 2):
-        pass
-    if last is not None:
-        return head[: last.end()]
+    ends = [match.end() for match in _SENTENCE_END.finditer(head, limit // 2)]
+    if ends:
+        return head[: ends[-1]]
     head = text[: limit - 1]
     space = head.rfind(" ", limit // 2)
     return (head[:space] if space > 0 else head).rstrip(" ,;:(-") + "…"

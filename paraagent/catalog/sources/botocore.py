@@ -1,7 +1,8 @@
 """AWS service models as botocore packs them: `botocore/data/<service>/<date>/service-2.json.gz`.
 
-Shapes are named and may contain themselves; documentation is HTML and stands at the member that refers to a shape rather than at the shape.
-Arguments are botocore's own: the members of the input shape, wherever they travel in the request.
+Shapes are named and may contain themselves; documentation is HTML and stands at the member that refers to a shape
+rather than at the shape. Arguments are botocore's own: the members of the input shape, wherever they travel in the
+request.
 """
 
 from __future__ import annotations

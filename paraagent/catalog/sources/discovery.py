@@ -1,7 +1,7 @@
 """Google discovery documents: `googleapiclient/discovery_cache/documents/<api>.<version>.json`.
 
-One API has several versions that share method ids, so the versions of an API are one unit: the most stable, highest version
-gives each id. Bounds are strings, `any` is a type, `repeated` makes a parameter a list.
+One API has several versions that share method ids, so the versions of an API are one unit: the most stable, highest
+version gives each id. Bounds are strings, `any` is a type, `repeated` makes a parameter a list.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _MEMBER = re.compile(r"(?:^|/)discovery_cache/documents/([^/.]+)\.([^/]+)\.json$
 _FORMATS = {"google-datetime": "date-time", "google-duration": "duration", "google-fieldmask": "field-mask"}
 _REQUIRED = re.compile(r"^\s*(?:\[?required\]?[.:]|output only\. required)", re.IGNORECASE)
 _OUTPUT_ONLY = re.compile(r"^\s*\[?output[ -]only\]?", re.IGNORECASE)
+_PLAIN_KEYS = frozenset({"type", "format", "description", "readOnly", "deprecated", "location", "required"})
 _NOTHING: dict[str, Any] = {}
 _NEVER_SENT = frozenset({"kind", "etag", "selfLink"})
 """Members that every resource carries and no caller writes."""
@@ -96,10 +97,15 @@ class _Document:
         self._made: list[Any] = []
 
     def shape(self, node: dict[str, Any]) -> Shape:
+        found = self._shapes.get(id(node))
+        return found if found is not None else self._find(node)
+
+    def _find(self, node: dict[str, Any]) -> Shape:
         target = self._target(node)
         found = self._shapes.get(id(target))
         if found is None:
             found = self._shapes[id(target)] = self._read(target)
+        self._shapes[id(node)] = found
         return found
 
     def arguments(self, raw: dict[str, Any]) -> Shape:
@@ -153,6 +159,10 @@ class _Document:
         }
 
     def _read(self, raw: dict[str, Any]) -> Shape:
+        if _PLAIN_KEYS.issuperset(raw) and "type" in raw:
+            format = raw.get("format") or ""
+            if (shape := keywords.plain(str(raw["type"]), _FORMATS.get(format, format))) is not None:
+                return shape
         type = keywords.TYPES.get(str(raw.get("type")), "any")
         if type == "any" and "properties" in raw:
             type = "object"
@@ -160,7 +170,9 @@ class _Document:
         if type == "object":
             members = []
             for name, node in raw.get("properties", {}).items():
-                text = node.get("description") or self._target(node).get("description")
+                text = node.get("description")
+                if not text and "$ref" in node:
+                    text = self._target(node).get("description")
                 side: Side | None = RESULT if node.get("readOnly") or _OUTPUT_ONLY.match(text or "") else None
                 members.append(member(name, node, clean(text, VALUE_TEXT), side))
             return Shape(type, facts=facts, members=tuple(members), values=raw.get("additionalProperties"))
@@ -172,7 +184,7 @@ class _Document:
             return Shape(type, facts=facts + b',"enum":' + orjson.dumps(choices), rules=rules, choices=choices)
         format = raw.get("format")
         if format:
-            format = _FORMATS.get(format, format)
+            format = str(_FORMATS.get(format, format))
             facts += b',"format":' + orjson.dumps(format)
         if type != "string":
             facts += keywords.bounds(raw, type)

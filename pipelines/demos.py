@@ -1,7 +1,7 @@
 """Stage `demos`: demonstrations from the oracle's episodes on training tasks.
 
-Artifact: `demos.parquet` (a Hugging Face data set), `episodes.jsonl` (the episodes behind it), `rejected.json` (episodes left
-out, by reason).
+Artifact: `demos.parquet` (a Hugging Face data set), `episodes.jsonl` (the episodes behind it), `rejected.json`
+(episodes left out, by reason).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage `rl`: reinforcement learning from the fine-tuned model, on training tasks.
 
-Artifact: `model/` (a transformers folder), `log.jsonl` (one row an update: each reward channel, groups without a spread, loss),
-`episodes.jsonl` (every episode that was played, by update).
+Artifact: `model/` (a transformers folder), `log.jsonl` (one row an update: each reward channel, groups without a
+spread, loss), `episodes.jsonl` (every episode that was played, by update).
 """
 
 from __future__ import annotations

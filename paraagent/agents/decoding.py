@@ -1,9 +1,9 @@
 """Decoding of many token sequences at once, with what they share computed once.
 
-Departures from the textbook: (1) every row owns its columns of one key-value buffer, so there is no padding; (2) a sequence
-whose beginning is already there (the same conversation one turn earlier, or another one with the same system prompt) is fed
-only the rest; (3) rows that have finished leave the batch; (4) each row draws from its own random generator, so that its
-choices do not depend on who else is in the batch (its rounding does).
+Departures from the textbook: (1) every row owns its columns of one key-value buffer, so there is no padding; (2) a
+sequence whose beginning is already there (the same conversation one turn earlier, or another one with the same system
+prompt) is fed only the rest; (3) rows that have finished leave the batch; (4) each row draws from its own random
+generator, so that its choices do not depend on who else is in the batch (its rounding does).
 """
 
 from __future__ import annotations

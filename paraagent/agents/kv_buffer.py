@@ -1,7 +1,8 @@
 """Keys and values of several sequences in one buffer: row = sequence, column = position.
 
-The model sees it as a transformers cache. A prefill writes a run of tokens into one row; a step writes one token into each of
-the first n rows, at each row's own position, and reads plain slices, so nothing is padded, concatenated or gathered.
+The model sees it as a transformers cache. A prefill writes a run of tokens into one row; a step writes one token into
+each of the first n rows, at each row's own position, and reads plain slices, so nothing is padded, concatenated or
+gathered.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ class _Target:
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[misc]
+    keys: torch.Tensor
+    values: torch.Tensor
+
     def __init__(self, target: _Target, heads: int, width: int, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__()
         self.target = target
@@ -37,7 +41,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]
         self.is_initialized = True
 
     def arrange(self, sources: Sequence[int], columns: int) -> None:
-        self.keys, self.values = (_arranged(tensor, sources, columns) for tensor in (self.keys, self.values))
+        self.keys = _arranged(self.keys, sources, columns)
+        self.values = _arranged(self.values, sources, columns)
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> tuple[Any, Any]:
         target = self.target
@@ -80,7 +85,7 @@ class KvBuffer:
         self._lengths: list[int] = []
 
     def arrange(self, sources: Sequence[int], shared: Sequence[int], columns: int) -> None:
-        """Rebuild the rows: row i keeps the first `shared[i]` columns of the old row `sources[i]` (-1: starts empty)."""
+        """Rebuild the rows: row i keeps the first `shared[i]` columns of old row `sources[i]` (-1: starts empty)."""
         for layer in self._layers:
             layer.arrange(sources, columns)
         self._lengths = list(shared)

@@ -1,8 +1,8 @@
 """LocalPolicy: a causal language model in this process, token in, token out.
 
-The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled. Choices derive
-from the policy's seed, the conversation's task and seed, and the turn; a group that starts anew forgets what was decoded
-before, so a group's episodes depend on the group alone.
+The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled.
+Choices derive from the policy's seed, the conversation's task and seed, and the turn; a group that starts anew
+forgets what was decoded before, so a group's episodes depend on the group alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Transcript: a conversation as the exact tokens that a model saw and wrote.
 
-One rendering serves sampling, supervised tuning and reinforcement learning, so the three agree token by token. The format is
-ChatML with nothing added: no system turn of its own, no dropped `<think>`. Tokens already there are never tokenised again: an
-observation is appended as prefix + tokens + suffix (method.md section 6), and what the model sampled stays as sampled.
+One rendering serves sampling, supervised tuning and reinforcement learning, so the three agree token by token. The
+format is ChatML with nothing added: no system turn of its own, no dropped `<think>`. Tokens already there are never
+tokenised again: an observation is appended as prefix + tokens + suffix (method.md section 6), and what the model
+sampled stays as sampled.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Transcriber:
         return Tokens(ids, mask)
 
     def pending(self, conversation: Conversation) -> Tokens:
-        """What must follow `conversation.token_ids` before the next assistant turn: the observation and the turn's opening."""
+        """What must follow `conversation.token_ids` before the next turn: the observation and the turn's opening."""
         if not conversation.token_ids:
             tokens = self.render(conversation.messages)
             return Tokens([*tokens.ids, *self.turn], [*tokens.mask, *[0] * len(self.turn)])

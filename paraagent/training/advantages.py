@@ -1,19 +1,20 @@
 """Multi-level advantages: every reward channel is normalised on its own before they are added (method.md section 6).
 
-Pure functions over arrays. Rows are episodes; `groups` says which episodes share a task. One value an episode: the caller
-gives it to every token that the model wrote.
+Pure functions over arrays. Rows are episodes; `groups` says which episodes share a task. One value an episode: the
+caller gives it to every token that the model wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Name = TypeVar("Name", bound=str)
 
 EPSILON = 1e-6
 """Added to every standard deviation; a spread below it is no signal."""
@@ -31,7 +32,7 @@ class Advantages(NamedTuple):
 
 
 def decoupled(
-    channels: Mapping[str, Floats], weights: Mapping[str, float], groups: NDArray[np.int64], verdict: Bools
+    channels: Mapping[Name, Floats], weights: Mapping[Name, float], groups: NDArray[np.int64], verdict: Bools
 ) -> Advantages:
     """Normalise each channel within its group, add the weighted channels, whiten the sum over the batch.
 
@@ -42,7 +43,7 @@ def decoupled(
         verdict: False for episodes that nobody could judge; they leave all statistics and get 0.
     """
     total = np.zeros(len(groups))
-    flat = {}
+    flat: dict[str, int] = {}
     for name, rewards in channels.items():
         normalised, flat[name] = within_groups(rewards, groups, verdict)
         total += weights[name] * normalised

@@ -13,7 +13,7 @@ from paraagent.progress import Progress
 from paraagent.training.checkpoints import log_rows
 
 
-class Reporter(TrainerCallback):
+class Reporter(TrainerCallback):  # type: ignore[misc]
     """Advances the progress once a step and rewrites the log after every entry."""
 
     def __init__(self, progress: Progress, unit: str, log: Path, names: Mapping[str, str]) -> None:

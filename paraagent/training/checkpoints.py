@@ -23,8 +23,15 @@ def last_checkpoint(folder: Path) -> Path | None:
     return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
+def logged_history(checkpoint: Path) -> list[dict[str, Any]]:
+    """What the trainer had logged when it wrote the checkpoint."""
+    state = orjson.loads((checkpoint / "trainer_state.json").read_bytes())
+    history: list[dict[str, Any]] = state["log_history"]
+    return history
+
+
 def log_rows(history: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The trainer's log as rows of `step` and the metrics in `names` (theirs -> ours); its closing summary is left out."""
+    """The trainer's log as rows of `step` and the metrics in `names` (theirs -> ours), without its closing summary."""
     return [
         {"step": entry["step"], **{ours: entry[theirs] for theirs, ours in names.items() if theirs in entry}}
         for entry in history
@@ -36,7 +43,7 @@ def _is_whole(path: Path) -> bool:
     if not all((path / part).is_file() for part in _PARTS):
         return False
     try:
-        orjson.loads((path / "trainer_state.json").read_bytes())
+        logged_history(path)
     except orjson.JSONDecodeError:
         return False
     return True

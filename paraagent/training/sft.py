@@ -1,7 +1,8 @@
 """Supervised fine-tuning on demonstrations: TRL's trainer over token ids and labels made by our own transcript.
 
-Only the model's own tokens carry loss, and logits exist only where there is a label. A run that was killed goes on from its
-last whole checkpoint (weights, optimizer, random state, data order) to the same bytes that an uninterrupted run gives.
+Only the model's own tokens carry loss, and logits exist only where there is a label. A run that was killed goes on
+from its last whole checkpoint (weights, optimizer, random state, data order) to the same bytes that an uninterrupted
+run gives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from paraagent.config import SftConfig
 from paraagent.errors import RunError
 from paraagent.progress import Progress
 from paraagent.seeds import rng
-from paraagent.training.checkpoints import last_checkpoint
+from paraagent.training.checkpoints import last_checkpoint, logged_history
 from paraagent.training.pretrained import save_model
 
 CHECKPOINTS = "checkpoints"
@@ -96,6 +97,9 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     )
     quiet_trainer(trainer)
     resume = last_checkpoint(out / CHECKPOINTS)
+    if resume:
+        # TRL counts tokens from zero again; the log is to go on as if nothing had happened.
+        trainer._total_train_tokens = logged_history(resume)[-1]["num_tokens"]
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     save_model(LanguageModel(trainer.accelerator.unwrap_model(trainer.model), loaded.tokenizer), out / "model")

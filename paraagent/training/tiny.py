@@ -10,12 +10,13 @@ VOCABULARY = 640
 _TEXT = (
     SYSTEM_PROMPT,
     "system user assistant",
-    '<think>I need two tools, one for each part of the request.</think>\n<plan>{"capacity_slots": ["weather", "stocks"]}</plan>',
+    "<think>I need two tools, one for each part of the request.</think>",
+    '<plan>{"capacity_slots": ["weather", "stocks"]}</plan>',
     "<search_tool>weather: get the current weather of a city</search_tool>\n<tools>\n</tools>",
-    '{"name": "get_weather", "description": "Returns the weather.", "parameters": {"type": "object", "properties": {}}}',
+    '{"name": "get_weather", "description": "The weather.", "parameters": {"type": "object", "properties": {}}}',
     '<plan>{"available_tools": ["a"], "execution_flow": [{"step": 1, "parallel": ["a"]}], "dependencies": []}</plan>',
     '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>',
-    '<tool_response>{"name": "get_weather", "result": {"error": {"type": "NotFoundError", "msg": "There is no such id."}}}'
+    '<tool_response>{"name": "get_weather", "result": {"error": {"type": "NotFoundError", "msg": "No such id."}}}',
     "</tool_response>",
     "<answer>The temperature is 21 degrees and the price is 304.5 USD.</answer>",
 )

@@ -1,0 +1,97 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paraagent.config import SftConfig
+from paraagent.errors import RunError
+from paraagent.files import read_lines, sha256_file
+from paraagent.progress import Quiet
+from paraagent.training.sft import tune
+
+CONFIG = SftConfig(learning_rate=1e-2, epochs=3, batch_size=2, max_demos=9, save_steps=2)
+ROOT = Path(__file__).parents[2]
+RUN = """
+import os, sys, time
+from pathlib import Path
+from paraagent.config import SftConfig
+from paraagent.progress import Quiet
+from paraagent.training.sft import tune
+
+class Slow(Quiet):
+    def advance(self, n=1):
+        time.sleep(0.2)
+
+demos, model, out, config = sys.argv[1:]
+tune(Path(demos), Path(model), Path(out), SftConfig.model_validate_json(config), 5, Slow())
+"""
+
+
+@pytest.fixture(scope="module")
+def tuned(demos_file: Path, tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tuned")
+    report = tune(demos_file, tiny_model_dir, out, CONFIG, 5, Quiet())
+    assert report.demos == 9
+    assert report.steps == 15
+    return out
+
+
+def test_the_loss_falls_and_is_logged_at_every_step(tuned: Path) -> None:
+    log = list(read_lines(tuned / "log.jsonl"))
+    assert [row["step"] for row in log] == list(range(1, 16))
+    assert log[-1]["loss"] < log[0]["loss"] - 1
+    assert all(row["tokens"] > 0 and "learning_rate" in row for row in log)
+
+
+def test_only_the_model_and_its_log_are_left(tuned: Path) -> None:
+    assert sorted(path.name for path in tuned.iterdir()) == ["log.jsonl", "model"]
+
+
+def test_a_run_killed_in_the_middle_ends_in_the_same_bytes(
+    tuned: Path, demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    arguments = [str(demos_file), str(tiny_model_dir), str(tmp_path), CONFIG.model_dump_json()]
+    process = subprocess.Popen([sys.executable, "-c", RUN, *arguments], cwd=ROOT, env={**os.environ})
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "checkpoints").glob("checkpoint-[4-8]/trainer_state.json")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "model").exists()
+    tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet())
+    assert sha256_file(tmp_path / "model" / "model.safetensors") == sha256_file(tuned / "model" / "model.safetensors")
+    assert (tmp_path / "log.jsonl").read_bytes() == (tuned / "log.jsonl").read_bytes()
+
+
+def test_a_torn_checkpoint_is_passed_over(tuned: Path, demos_file: Path, tiny_model_dir: Path, tmp_path: Path) -> None:
+    torn = tmp_path / "checkpoints" / "checkpoint-7"
+    torn.mkdir(parents=True)
+    (torn / "model.safetensors").write_bytes(b"half")
+    tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet())
+    assert sha256_file(tmp_path / "model" / "model.safetensors") == sha256_file(tuned / "model" / "model.safetensors")
+
+
+def test_frozen_layers_stay_as_they_were(demos_file: Path, tiny_model_dir: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    tune(demos_file, tiny_model_dir, tmp_path, CONFIG.model_copy(update={"frozen_layers": 1, "epochs": 1}), 5, Quiet())
+    before = load_file(tiny_model_dir / "model.safetensors")
+    after = load_file(tmp_path / "model" / "model.safetensors")
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed
+    assert all(".layers.1." in name or name == "model.norm.weight" for name in changed)
+
+
+def test_no_demonstration_that_fits_is_an_error_that_says_what_to_do(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    short: Any = CONFIG.model_copy(update={"max_length": 3})
+    with pytest.raises(RunError, match=r"sft\.max_length = 3"):
+        tune(demos_file, tiny_model_dir, tmp_path, short, 5, Quiet())

@@ -7,7 +7,7 @@ the weights untouched; columns that are padding in a micro-batch are cut off bef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +15,7 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 
 from paraagent.training.advantages import Advantages, decoupled
-from paraagent.training.rollout import Sampler, Scored
-
-Channel = Literal["trajectory", "phase", "step"]
-CHANNELS: tuple[Channel, ...] = get_args(Channel)
+from paraagent.training.rollout import CHANNELS, Channel, Sampler, Scored, reward
 
 
 class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -66,11 +63,6 @@ def batch_advantages(batch: list[Scored], groups: Any, weights: Mapping[Channel,
     """One advantage an episode, from its three channels."""
     channels = {name: np.array([reward(scored, name) for scored in batch]) for name in CHANNELS}
     return decoupled(channels, weights, groups, np.array([scored.verdict for scored in batch]))
-
-
-def reward(scored: Scored, channel: Channel) -> float:
-    """One channel's reward; the step channel is the format reward."""
-    return float(getattr(scored.rewards, "format" if channel == "step" else channel))
 
 
 def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from paraagent.agents.language_model import LanguageModel
 from paraagent.agents.local import LocalPolicy
@@ -22,12 +22,21 @@ from paraagent.toolenv.env import ToolEnv
 from paraagent.training.demos import reward_values
 
 
+Channel = Literal["trajectory", "phase", "step"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+
+
 class Scored(NamedTuple):
     """One rollout and its rewards; `verdict` is False where something of ours broke the episode."""
 
     rollout: Rollout
     rewards: Rewards
     verdict: bool
+
+
+def reward(scored: Scored, channel: Channel) -> float:
+    """One channel's reward; the step channel is the format reward."""
+    return float(getattr(scored.rewards, "format" if channel == "step" else channel))
 
 
 class Trajectory(NamedTuple):
@@ -67,9 +76,7 @@ class Sampler:
             "completion_ids": [each.completion for each in tokens],
             "env_mask": [each.mask for each in tokens],
             "logprobs": None,
-            "trajectory": [scored.rewards.trajectory for scored in self.batch],
-            "phase": [scored.rewards.phase for scored in self.batch],
-            "step": [scored.rewards.format for scored in self.batch],
+            **{name: [reward(scored, name) for scored in self.batch] for name in CHANNELS},
         }
 
     def play(self, task_ids: Sequence[str], update: int) -> list[Scored]:

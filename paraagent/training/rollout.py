@@ -21,7 +21,6 @@ from paraagent.task import Task
 from paraagent.toolenv.env import ToolEnv
 from paraagent.training.demos import reward_values
 
-
 Channel = Literal["trajectory", "phase", "step"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 

@@ -1,6 +1,7 @@
 """Stage `catalog`: every tool interface of the configured sources in one DuckDB file, with its search index beside it.
 
-Artifact: `catalog.duckdb` (tables of `sql/schema.sql`) and `index/` (what `ToolIndex.load` maps into memory).
+Artifact: `catalog.duckdb` (tables of `sql/schema.sql`), `catalog.pack` (its tools for quick look-ups) and `index/`
+(what `ToolIndex.load` maps into memory).
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ def processes(machine: MachineConfig) -> int:
 def build(context: StageContext) -> StageResult:
     """Build the catalog, then index it."""
     from paraagent.catalog.build import build_catalog
+    from paraagent.catalog.store import pack_catalog
     from paraagent.retrieval.index import build_index
 
     config = context.profile.catalog
     workers = processes(context.profile.machine)
     built = build_catalog(config, context.downloads, context.out, workers, context.progress)
     context.progress.message("indexing tools for search")
+    pack_catalog(context.out / "catalog.duckdb")
     build_index(context.out / "catalog.duckdb", context.out / "index", context.progress)
     return StageResult(
         rows=built["rows"],

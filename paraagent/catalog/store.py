@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +16,7 @@ import duckdb
 import orjson
 
 from paraagent.catalog.interface import ToolInterface
+from paraagent.catalog.pack import Pack, write_pack
 from paraagent.errors import RunError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _COLUMNS = tuple(ToolInterface.__dataclass_fields__)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tools"
 _PARAMETERS, _RETURNS = _COLUMNS.index("parameters"), _COLUMNS.index("returns")
 _CACHED_TOOLS = 8_192
+_BATCH = 4_096
 
 
 class Catalog:
@@ -33,6 +35,7 @@ class Catalog:
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         self.path = path
         self._connection = connection
+        self._pack = Pack.find(path)
         self._lock = threading.Lock()
         self._cache: OrderedDict[str, ToolInterface] = OrderedDict()
         self._names: list[str] | None = None
@@ -56,6 +59,8 @@ class Catalog:
 
     def close(self) -> None:
         self._connection.close()
+        if self._pack is not None:
+            self._pack.close()
 
     def __enter__(self) -> Self:
         return self
@@ -91,8 +96,7 @@ class Catalog:
             found = {name: self._cache[name] for name in wanted if name in self._cache}
         missing = [name for name in wanted if name not in found]
         if missing:
-            rows = self._rows(f"{_SELECT} WHERE name IN (SELECT unnest(?::VARCHAR[]))", [missing])
-            found.update((tool.name, tool) for tool in map(_tool, rows))
+            found.update((tool.name, tool) for tool in self._read(missing))
         with self._lock:
             for name, tool in found.items():
                 self._cache[name] = tool
@@ -100,6 +104,16 @@ class Catalog:
             while len(self._cache) > _CACHED_TOOLS:
                 self._cache.popitem(last=False)
         return {name: found[name] for name in wanted if name in found}
+
+    def _read(self, names: list[str]) -> Iterator[ToolInterface]:
+        if self._pack is None:
+            rows = self._rows(f"{_SELECT} WHERE name IN (SELECT unnest(?::VARCHAR[]))", [names])
+            yield from (_tool(row) for row in rows)
+            return
+        for name in names:
+            packed = self._pack.get(name)
+            if packed is not None:
+                yield ToolInterface(**orjson.loads(packed))
 
     def nearest(self, name: str, n: int = 3) -> list[str]:
         """The `n` names most like `name`, best first: for "did you mean"."""
@@ -132,6 +146,22 @@ class Catalog:
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.cursor().execute(sql, list(values)).fetchall()
+
+
+def pack_catalog(path: Path) -> Path:
+    """Write the pack beside a finished catalog, so that single tools are read in microseconds."""
+    with Catalog.open(path) as catalog:
+        result = catalog._connection.execute(f"{_SELECT} ORDER BY name")
+        return write_pack(catalog.path, _packed_rows(result))
+
+
+def _packed_rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, bytes]]:
+    while batch := result.fetchmany(_BATCH):
+        for row in batch:
+            values = dict(zip(_COLUMNS, row, strict=True))
+            for schema in ("parameters", "returns"):
+                values[schema] = None if values[schema] is None else orjson.Fragment(values[schema])
+            yield values["name"], orjson.dumps(values)
 
 
 def _tool(row: tuple[Any, ...]) -> ToolInterface:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import duckdb
 import pytest
 
 from paraagent.catalog.interface import ToolInterface
-from paraagent.catalog.store import Catalog
+from paraagent.catalog.store import Catalog, pack_catalog
 from paraagent.errors import RunError
 
 WriteCatalog = Callable[[Path, Iterable[ToolInterface]], Path]
@@ -89,3 +90,32 @@ def test_another_database_is_not_a_catalog(tmp_path: Path) -> None:
     duckdb.connect(str(other)).close()
     with pytest.raises(RunError, match="cannot be read"):
         Catalog.open(other)
+
+
+def test_a_packed_catalog_gives_the_same_tools(tmp_path: Path, tiny_catalog: Catalog) -> None:
+    path = Path(shutil.copy(tiny_catalog.path, tmp_path / "catalog.duckdb"))
+    first = pack_catalog(path).read_bytes()
+    assert pack_catalog(path).read_bytes() == first
+    with Catalog.open(path) as packed:
+        assert packed.get_many(packed.names()) == tiny_catalog.get_many(tiny_catalog.names())
+        assert packed.get("no_such_tool") is None
+        assert pickle.loads(pickle.dumps(packed)).get("weather_current") == tiny_catalog.get("weather_current")
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 4_000])
+def test_a_pack_that_does_not_belong_is_not_used(damage: bytes, tmp_path: Path, tiny_catalog: Catalog) -> None:
+    path = Path(shutil.copy(tiny_catalog.path, tmp_path / "catalog.duckdb"))
+    (tmp_path / "catalog.pack").write_bytes(damage)
+    with Catalog.open(path) as catalog:
+        assert catalog.get("weather_current") == tiny_catalog.get("weather_current")
+
+
+def test_a_pack_of_another_catalog_is_not_used(tmp_path: Path, tiny_catalog: Catalog) -> None:
+    path = Path(shutil.copy(tiny_catalog.path, tmp_path / "catalog.duckdb"))
+    pack_catalog(path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE tools SET title = repeat(md5(title), 50_000) WHERE name = 'weather_current'")
+    with Catalog.open(path) as catalog:
+        tool = catalog.get("weather_current")
+    assert tool is not None
+    assert len(tool.title) == 1_600_000

@@ -60,7 +60,7 @@ def test_info_counts_what_the_catalog_holds(run: Run) -> None:
     assert done.code == 0
     assert (document["tools"], document["services"], document["providers"]) == (30, 15, 5)
     assert document["effects"]["read"] == 19
-    assert document["sources"] == {"npm:beta-specs 1.0": 17, "pypi:alpha-specs 1.0": 13}
+    assert document["sources"] == {"npm:beta-specs 1.0": 16, "pypi:alpha-specs 1.0": 14}
     assert "tools" in run("catalog", "info").out
 
 

@@ -23,6 +23,7 @@ _TITLES = {
     "invalid": "Not readable",
 }
 _MAX_TEXT = 2_400
+_BLANK = "(nothing but white space)"
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _turn(turn: Turn, targets: set[str]) -> TurnView:
         searches=[(search.query, [(hit, hit in targets) for hit in search.hits]) for search in turn.searches],
         calls=[_call(call, targets) for call in turn.calls],
         problems=turn.problems,
-        raw=_clip(turn.text) if turn.family in ("invalid", "mixed") else "",
+        raw=(_clip(turn.text.strip()) or _BLANK) if turn.family in ("invalid", "mixed") else "",
     )
 
 

@@ -58,7 +58,7 @@ def _episode(system: str, task: Task, *, solved: bool) -> Episode:
     turns: list[Turn] = []
     answer = None
     if system == "base":
-        turns = [_turn("invalid", f"Sure, I can help! {HOSTILE}"), _turn("invalid", "…")]
+        turns = [_turn("invalid", f"Sure, I can help! {HOSTILE}"), _turn("invalid", " \n\n ")]
     else:
         searches = [Search(query=f"{slot.text} {HOSTILE}", hits=(slot.tool, LONG, "listOrders")) for slot in task.slots]
         turns.append(_turn("search", "", *searches, plan={"capacity_slots": [slot.text for slot in task.slots]}))

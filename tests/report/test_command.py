@@ -6,12 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from paraagent.files import write_json
 from paraagent.report import summary_table
+from paraagent.report.collect import Facts
 
 
 def report(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,6 +72,13 @@ def test_the_terminal_table_has_one_row_a_system() -> None:
     table = summary_table(summary)
     assert table.row_count == 2
     cells = [list(column.cells) for column in table.columns]
-    assert cells[2] == ["33% (6%–79%)", "33% (6%–79%)"]
-    assert cells[3] == ["", "+0 on base (-50…+50)"]
-    assert cells[5] == ["–", "1.5"]
+    assert cells[2:5] == [["33%", "33%"], ["6–79%", "6–79%"], ["", "+0 (-50…+50)"]]
+    assert cells[6] == ["–", "1.5"]
+
+
+def test_the_terminal_table_fits_eighty_columns(facts: Facts) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(summary_table(facts.summary))
+    rows = [line for line in console.export_text().splitlines() if line.startswith(("oracle", "base", "sft", "rl"))]
+    assert len(rows) == 4
+    assert all(row.rstrip().endswith("%") for row in rows)

@@ -98,3 +98,8 @@ def test_examples_show_every_system_and_both_ends(facts: Facts) -> None:
     assert {view.system for view in facts.examples} == {"oracle", "base", "sft", "rl"}
     assert {"solved", "wrong_arguments", "format"} <= {view.outcome for view in facts.examples}
     assert any(len(turn.calls) > 1 and "together" in turn.title for view in facts.examples for turn in view.turns)
+
+
+def test_a_blank_turn_says_so_instead_of_showing_an_empty_box(facts: Facts) -> None:
+    raw = [turn.raw for view in facts.examples if view.system == "base" for turn in view.turns]
+    assert raw[1] == "(nothing but white space)"

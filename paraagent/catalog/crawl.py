@@ -211,7 +211,7 @@ def _npm(spec: Spec, downloads: Path) -> list[str]:
     if not node.is_dir():
         with tempfile.TemporaryDirectory(dir=downloads, prefix=".partial-") as folder:
             _run(
-                [*_PIP, "install", "--no-deps", "--only-binary", ":all:", "--target", f"{folder}/nodejs", NODE],
+                [*_PIP, "install", "--only-binary", ":all:", "--target", f"{folder}/nodejs", NODE],
                 spec,
                 downloads,
             )

@@ -21,7 +21,7 @@ MAX_ENUM = 2_000
 MAX_PATTERN = 100
 MAX_FORMAT = 40
 MAX_EXAMPLE = 80
-_FOREIGN = re.compile(r"\(\?|\\[pPuxhHRXGKQEZAz]|&&|\[\[|[*+?}]\+|\[\^?\]")
+_FOREIGN = re.compile(r"\(\?|\\[pPuxhHRXGKQEZAz]|\\\d|&&|\[\[|[*+?}]\+|\[\^?\]")
 """Syntax that regular-expression engines read differently, or not at all."""
 
 _BOUNDS = frozenset(
@@ -166,7 +166,7 @@ def example(value: Any, type: str) -> bytes:
     if value is None or isinstance(value, list | dict) or type in ("object", "array"):
         return b""
     found = scalar(value, type)
-    if found is None or found == "" or (isinstance(found, str) and len(found) > MAX_EXAMPLE):
+    if found is None or found == "" or (isinstance(found, str) and (len(found) > MAX_EXAMPLE or "<" in found)):
         return b""
     return b',"examples":[' + orjson.dumps(found) + b"]"
 

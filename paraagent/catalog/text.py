@@ -80,7 +80,7 @@ def clean(text: object, limit: int) -> str:
 
 def _plain(text: str) -> str:
     if "&" in text:
-        text = html.unescape(text)
+        text = html.unescape(html.unescape(text))  # some texts were escaped twice
     if "<" in text:
         text = _without_tags(text)
     if "`" in text or "~~~" in text:

@@ -51,7 +51,7 @@ def test_an_unreadable_spec_is_wrong_usage(text: str) -> None:
 
 def test_a_download_with_the_wrong_checksum_is_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Client(monkeypatch, data=b"altered")
-    with pytest.raises(RunError, match="instead of 76342a76c338701d.*thrown away"):
+    with pytest.raises(RunError, match=r"instead of 76342a76c338701d.*thrown away"):
         fetch(parse_spec(BOTOCORE), tmp_path, Quiet())
     assert list(tmp_path.iterdir()) == []
 

@@ -170,6 +170,10 @@ class _Document:
         if type == "object":
             members = []
             for name, node in raw.get("properties", {}).items():
+                if (
+                    name == "$ref"
+                ):  # a field that describes schemas; nothing in a schema of ours may look like a reference
+                    continue
                 text = node.get("description")
                 if not text and "$ref" in node:
                     text = self._target(node).get("description")

@@ -261,6 +261,10 @@ class Document:
             return ()
         found = []
         for name, node in properties.items():
+            if (
+                name == "$ref"
+            ):  # misplaced, or a field that describes schemas: nothing of ours may look like a reference
+                continue
             if not isinstance(node, dict):
                 node = NOTHING
             side: Side | None = None

@@ -25,7 +25,7 @@ def build(context: StageContext) -> StageResult:
 
     profile, source = context.profile, context.inputs["catalog"]
     with Catalog.open(source / "catalog.duckdb") as catalog:
-        index = ToolIndex.load(source / "index")
+        index = ToolIndex.load(source / "index", catalog)
         made = synthesise(catalog, index, profile.tasks, profile.env, context.seed("tasks"), context.progress)
     if not made.tasks:
         raise RunError("no task could be made of this catalog: add a source with tools that read and describe results")

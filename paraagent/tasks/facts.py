@@ -9,156 +9,28 @@ from typing import Any, NamedTuple
 
 from paraagent.toolenv.identifiers import singular, words
 
-Scalar = str | int | float
 
-_TELLING = frozenset(
-    [
-        "status",
-        "state",
-        "name",
-        "title",
-        "subject",
-        "email",
-        "phone",
-        "amount",
-        "balance",
-        "total",
-        "price",
-        "cost",
-        "count",
-        "currency",
-        "city",
-        "country",
-        "region",
-        "address",
-        "start",
-        "end",
-        "due",
-        "created",
-        "updated",
-        "modified",
-        "expires",
-        "expiry",
-        "expiration",
-        "date",
-        "time",
-        "timestamp",
-        "version",
-        "owner",
-        "author",
-        "role",
-        "plan",
-        "tier",
-        "score",
-        "rating",
-        "language",
-        "timezone",
-        "zone",
-        "quantity",
-        "duration",
-        "size",
-        "capacity",
-        "number",
-        "location",
-        "place",
-        "category",
-        "priority",
-        "severity",
-        "level",
-        "percent",
-        "temperature",
-        "height",
-        "weight",
-        "year",
-        "company",
-        "organization",
-        "manager",
-        "assignee",
-        "customer",
-        "username",
-        "login",
-        "color",
-        "brand",
-        "model",
-        "engine",
-        "type",
-        "kind",
-        "rank",
-        "age",
-        "limit",
-        "at",
-        "by",
-        "days",
-        "hours",
-        "minutes",
-        "seconds",
-        "population",
-        "distance",
-        "speed",
-        "port",
-        "host",
-        "domain",
-        "humidity",
-        "wind",
-        "pressure",
-        "conditions",
-        "eta",
-        "platform",
-        "protocol",
-        "mode",
-        "phase",
-    ]
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TELLING = _words(
+    "status state name title subject email phone amount balance total price cost count currency city country "
+    "region address start end due created updated modified expires expiry expiration date time timestamp version "
+    "owner author role plan tier score rating language timezone zone quantity duration size capacity number "
+    "location place category priority severity level percent temperature height weight year company organization "
+    "manager assignee customer username login color brand model engine type kind rank age limit at by days hours "
+    "minutes seconds population distance speed port host domain humidity wind pressure conditions eta platform "
+    "protocol mode phase"
 )
-_DULL = frozenset(
-    [
-        "id",
-        "ids",
-        "etag",
-        "kind",
-        "self",
-        "href",
-        "link",
-        "links",
-        "token",
-        "cursor",
-        "page",
-        "next",
-        "previous",
-        "offset",
-        "hash",
-        "sha",
-        "digest",
-        "checksum",
-        "fingerprint",
-        "uuid",
-        "guid",
-        "arn",
-        "url",
-        "uri",
-        "request",
-        "trace",
-        "schema",
-        "nonce",
-        "signature",
-        "secret",
-        "key",
-        "password",
-        "api",
-        "metadata",
-        "html",
-        "raw",
-        "xml",
-        "json",
-        "icon",
-        "image",
-        "avatar",
-        "thumbnail",
-        "revision",
-        "resource",
-    ]
+_DULL = _words(
+    "id ids etag kind self href link links token cursor page next previous offset hash sha digest checksum "
+    "fingerprint uuid guid arn url uri request trace schema nonce signature secret key password api metadata html "
+    "raw xml json icon image avatar thumbnail revision resource"
 )
-_BARE_PAGING = (("limit",), ("size",), ("at",), ("by",))
-_PAGING = frozenset(["pages", "pagination", "paging", "meta", "links"])
+_BARE = (("limit",), ("size",), ("at",), ("by",), ("time", "at"))
+"""Names that say nothing alone."""
+_PLUMBING = frozenset({"pages", "pagination", "paging", "meta", "metadata", "links", "error", "errors"})
 _VERSIONLIKE = re.compile(r"\d")
 _LONGEST_VALUE = 40
 _DEEPEST = 3
@@ -247,8 +119,9 @@ def _worth(path: tuple[str | int, ...], value: Any) -> bool:
     parts = words(names[-1])
     holders = {word for name in names[:-1] for word in words(name)}
     if (
-        set(parts) & _DULL
-        or holders & _PAGING
+        parts in _BARE
+        or set(parts) & _DULL
+        or holders & _PLUMBING
         or not set(parts) & _TELLING
         or sum(isinstance(part, int) for part in path) > 1
     ):

@@ -72,9 +72,9 @@ _BARE_ENDING = re.compile(
     re.IGNORECASE,
 )
 _UNCLEAR = re.compile(
-    r"(?-i:[a-z][A-Z])|[_<>{}\[\]`|\\/=*#@$%&+\"“”]|\b(?:api|apis|json|http|https|url|endpoint|request|response|parameters?|"
+    r"(?-i:[a-z][A-Z])|[_<>{}()\[\]`|\\/=*#@$%&+\"“”]|\b(?:api|apis|json|http|https|url|endpoint|request|response|parameters?|"
     r"objects?|deprecated|operation|method|calls?|you|see|this|these|xml|field|fields|schema|null|"
-    r"true|false|array|payload|resource|resources|we|it|sub|legacy|v\d|internal|test|preview|beta|alpha)\b",
+    r"true|false|array|payload|resource|resources|we|it|sub|legacy|v\d|internal|ids?|test|preview|beta|alpha)\b",
     re.IGNORECASE,
 )
 _CONTENT = re.compile(r"[a-z]{3,}")
@@ -167,5 +167,5 @@ def _with_article(match: re.Match[str]) -> str:
 def _lowered(text: str) -> str:
     """Words that stand capitalised for no reason in lower case; acronyms and names within a sentence stay."""
     first, _, rest = text.partition(" ")
-    keep = first.isupper() or any(character.isupper() for character in first[1:])
+    keep = (len(first) > 1 and first.isupper()) or any(character.isupper() for character in first[1:])
     return f"{first if keep else first.lower()} {rest}".strip()

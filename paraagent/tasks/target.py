@@ -48,7 +48,7 @@ _SPELLED = {
     "lon": "longitude",
     "lng": "longitude",
 }
-_ACTS = frozenset({"get", "set", "find", "include", "is", "has", "show", "with"})
+_ACTS = frozenset({"get", "set", "find", "include", "is", "has", "show", "with", "php", "json"})
 _BARE = frozenset({"id", "ids", "name", "key", "code", "number", "slug", "uuid", "type"})
 """Parameter names that say nothing without the thing they belong to."""
 _VALUE = re.compile(r"[\w.@:/+,-]+(?: [\w.@:/+,-]+){0,3}")
@@ -136,6 +136,7 @@ def _word(name: str, owner: tuple[str, ...]) -> str:
     if (
         not 0 < len(parts) <= _MOST_WORDS
         or parts[0] in _ACTS
+        or parts in (("from",), ("to",))
         or any(any(c.isdigit() for c in part) or (len(part) < 2 and part != "q") for part in parts)
     ):
         raise RejectionError("parameter has no plain name")

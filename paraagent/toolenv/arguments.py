@@ -14,6 +14,7 @@ from jsonschema_rs import Draft202012Validator, ValidationError, ValidationError
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.toolenv.identifiers import folded
+from paraagent.toolenv.validators import compile_validator
 from paraagent.trace import ErrorInfo
 
 _CACHED_TOOLS = 8_192
@@ -49,7 +50,7 @@ def _validator(tool: ToolInterface) -> Draft202012Validator:
     entry = _cache.get(tool.tool_id)
     if entry is not None and (entry[0] is tool or entry[0] == tool):
         return entry[1]
-    validator = Draft202012Validator(tool.parameters)
+    validator = compile_validator(tool.parameters)
     if len(_cache) >= _CACHED_TOOLS:
         _cache.pop(next(iter(_cache)), None)
     _cache[tool.tool_id] = (tool, validator)

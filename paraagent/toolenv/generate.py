@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jsonschema_rs import Draft202012Validator
-
 from paraagent.catalog.interface import Schema
 from paraagent.files import canonical_json
 from paraagent.seeds import derive
 from paraagent.toolenv.echo import EchoPlan
 from paraagent.toolenv.identifiers import folded, singular, words
+from paraagent.toolenv.validators import compile_validator
 from paraagent.toolenv.values import MASK, mix, number_leaf, text_leaf
 from paraagent.toolenv.words import TOPICS
 
@@ -35,7 +34,7 @@ _TRIALS = 3
 
 def validator(schema: Any) -> Callable[[Any], bool]:
     """Whether a value satisfies the schema; compiled once."""
-    return Draft202012Validator(schema).is_valid
+    return compile_validator(schema).is_valid
 
 
 class Compiler:

@@ -67,3 +67,10 @@ def test_a_changed_interface_under_the_same_identity_is_checked_anew() -> None:
     assert check_arguments(tool(), {"eventId": "evt_1"}) is None
     changed = tool(parameters={"type": "object", "properties": {"eventId": {"type": "integer"}}, "required": []})
     assert check_arguments(changed, {"eventId": "evt_1"}) is not None
+
+
+def test_a_pattern_of_another_dialect_does_not_stop_a_call() -> None:
+    schema = {"type": "string", "pattern": "[^/:|\\000-\\037]+"}
+    odd = tool(parameters={"type": "object", "properties": {"pattern": schema}, "required": ["pattern"]})
+    assert check_arguments(odd, {"pattern": "stream"}) is None
+    assert check_arguments(odd, {"pattern": 3}) is not None

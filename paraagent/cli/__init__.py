@@ -20,7 +20,7 @@ class _Commands(LazyGroup):
         "doctor": Entry("paraagent.cli.doctor", "doctor", "Say what this machine can run, and what is missing."),
         "clean": Entry("paraagent.cli.clean", "clean", "Remove artifacts that nothing current refers to."),
         "catalog": Entry("paraagent.cli.catalog", "app", "Build, search and show the catalog of tools."),
-        "sql": Entry("paraagent.cli.catalog", "sql", "Query catalog, demos, episodes and scores with SQL."),
+        "sql": Entry("paraagent.cli.sql", "sql", "Query catalog, demos, episodes and scores with SQL."),
         "tasks": Entry("paraagent.cli.tasks", "app", "List and show the synthesised tasks."),
         "report": Entry("paraagent.cli.report", "report", "Say where the report is, or build it."),
         "bench": Entry("paraagent.cli.bench", "app", "Measure speed and memory of the parts."),

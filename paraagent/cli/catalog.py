@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paraagent.cli.sql import sql
 from paraagent.task import Split
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
-
-__all__ = ["app", "sql"]
 
 app = typer.Typer(no_args_is_help=True, help="Build, search and show the catalog of tools.")
 

@@ -1,7 +1,8 @@
 """TRL's GRPO trainer with our advantages: three reward channels, normalised apart (method.md section 6).
 
-Differs from the parent in three things: the advantages of a batch are replaced by ours; a batch without signal leaves
-the weights untouched; columns that are padding in a micro-batch are cut off before the forward pass.
+Differs from the parent in four things: the advantages of a batch are replaced by ours; a batch without signal leaves
+the weights untouched; columns that are padding in a micro-batch are cut off before the forward pass; logits exist
+only where the model wrote.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 
 from paraagent.training.advantages import Advantages, decoupled
+from paraagent.training.logits import predicting
 from paraagent.training.rollout import CHANNELS, Channel, Sampler, Scored, reward
 
 
@@ -25,6 +27,8 @@ class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
         self.sampler, self.weights = sampler, weights
         self.signal = True
         self.record: dict[str, Any] = {}
+        self._own: torch.Tensor | None = None
+        """Where the model wrote, in the micro-batch at hand, shape (rows, completion columns)."""
         super().__init__(rollout_func=sampler, reward_funcs=[_channel(name) for name in CHANNELS], **settings)
         self.add_callback(_LeaveAlone(self))
 
@@ -39,8 +43,35 @@ class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
         return output
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
-        loss: torch.Tensor = super()._compute_loss(model, trimmed(inputs))
+        if not self.signal:
+            nothing: torch.Tensor = next(model.parameters()).sum() * 0
+            return nothing
+        batch = trimmed(inputs)
+        self._own = batch["completion_mask"].bool() & batch["tool_mask"].bool()
+        loss: torch.Tensor = super()._compute_loss(model, batch)
+        self._own = None
         return loss
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, None]:
+        """Log-probabilities and entropies of the tokens that the model wrote; 0 for observations and padding."""
+        logps, entropies = [], []
+        for row in range(len(input_ids)):
+            ids, mask = input_ids[row : row + 1], attention_mask[row : row + 1]
+            chosen = mask.bool()
+            chosen[:, :-logits_to_keep] = False
+            if self._own is not None:
+                chosen[:, -logits_to_keep:] &= self._own[row]
+            with self.accelerator.autocast():
+                logits = predicting(self.accelerator.unwrap_model(model), ids, mask, chosen) / self.temperature
+            known = torch.log_softmax(logits, -1)
+            own = known.gather(-1, ids[chosen][:, None])[:, 0]
+            empty = own.new_zeros(chosen.shape)
+            logps.append(empty.masked_scatter(chosen, own)[:, -logits_to_keep:])
+            entropy = -(known.exp() * known).sum(-1).detach()
+            entropies.append(empty.masked_scatter(chosen, entropy)[:, -logits_to_keep:])
+        return torch.cat(logps), torch.cat(entropies), None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:

@@ -56,9 +56,10 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     import torch
     from datasets import Dataset
     from datasets.utils.logging import disable_progress_bar
-    from trl import SFTConfig, SFTTrainer
+    from trl import SFTConfig
 
     from paraagent.training.callback import Reporter
+    from paraagent.training.sft_trainer import LabelledTrainer
 
     disable_progress_bar()
     loaded = load_language_model(model, training=True)
@@ -88,7 +89,7 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
         seed=seed % 2**32,
         dataloader_pin_memory=False,
     )
-    trainer = SFTTrainer(
+    trainer = LabelledTrainer(
         model=loaded.model,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
@@ -98,8 +99,7 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     quiet_trainer(trainer)
     resume = last_checkpoint(out / CHECKPOINTS)
     if resume:
-        # TRL counts tokens from zero again; the log is to go on as if nothing had happened.
-        trainer._total_train_tokens = logged_history(resume)[-1]["num_tokens"]
+        trainer.tokens_seen = int(logged_history(resume)[-1]["num_tokens"])
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     save_model(LanguageModel(trainer.accelerator.unwrap_model(trainer.model), loaded.tokenizer), out / "model")

@@ -1,0 +1,41 @@
+"""TRL's SFT trainer with a loss that needs no logits for tokens without a label.
+
+The parent's fused head goes through the vocabulary in float32 pieces, which saves memory on an accelerator and took
+four tenths of a step on a CPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from trl import SFTTrainer
+
+from paraagent.training.logits import predicting
+
+IGNORED = -100
+
+
+class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
+    """An SFT trainer for causal language models; logs loss, token accuracy and tokens seen."""
+
+    tokens_seen: int = 0
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Mean loss over the labelled tokens of the whole step (`num_items_in_batch` of them)."""
+        chosen = inputs["labels"] != IGNORED
+        chosen[:, 0] = False
+        targets = inputs["labels"][chosen]
+        with self.accelerator.autocast():
+            unwrapped = self.accelerator.unwrap_model(model)
+            logits = predicting(unwrapped, inputs["input_ids"], inputs["attention_mask"], chosen)
+        share = len(targets) if num_items_in_batch is None else num_items_in_batch
+        loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share
+        self.tokens_seen += int(inputs["attention_mask"].sum())
+        accuracy = (logits.argmax(-1) == targets).float().mean()
+        self._metrics["train"]["mean_token_accuracy"].append(accuracy.item())
+        self._metrics["train"]["num_tokens"] = [self.tokens_seen]
+        return (loss, {"logits": logits}) if return_outputs else loss

@@ -32,16 +32,20 @@ def start(home: Path, *arguments: str, delay: float = 0.0, **variables: str) -> 
     )
 
 
-def run(home: Path, *arguments: str) -> tuple[int, str, str]:
-    process = start(home, *arguments)
+def run(home: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    process = start(home, *arguments, **variables)
     out, errors = process.communicate(timeout=SECONDS)
     return process.returncode, out, errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_says_so_and_the_same_command_goes_on(tmp_path: Path, number: signal.Signals) -> None:
+def test_interrupted_run_says_so_and_the_same_command_goes_on(
+    tmp_path: Path, number: signal.Signals, prefect_server: str
+) -> None:
+    """Ctrl-C meets a server that was started for the run, SIGTERM one that stands on its own."""
     home = tmp_path / "home"
-    process = start(home, "run", "--profile", "smoke", delay=0.4)
+    server = {} if number == signal.SIGINT else {"PREFECT_API_URL": prefect_server}
+    process = start(home, "run", "--profile", "smoke", delay=0.4, **server)
     units = Path(f"{home}.units")
     deadline = time.monotonic() + SECONDS
     while not (units.exists() and len(units.read_text().split()) >= 3):
@@ -61,7 +65,7 @@ def test_interrupted_run_says_so_and_the_same_command_goes_on(tmp_path: Path, nu
     assert "Traceback" not in errors
     assert out == ""
 
-    code, out, _ = run(home, "run", "--profile", "smoke", "--json")
+    code, out, _ = run(home, "run", "--profile", "smoke", "--json", PREFECT_API_URL=prefect_server)
     assert code == 0
     assert [stage["action"] for stage in json.loads(out)["stages"]] == ["resumed", "built", "built"]
     assert sum(Counter(units.read_text().split()).values()) <= len(UNITS) + 1

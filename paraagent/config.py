@@ -22,6 +22,9 @@ class MachineConfig(_Section):
 
     processes: int = Field(default=0, ge=0)
     """Worker processes; 0 means one a core."""
+    threads: int = Field(default=0, ge=0)
+    """Threads of one matrix product; 0 leaves it to the libraries. On a tiny model more than one only stand in each other's
+    way."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dispatch: Literal["process", "workers"] = "process"
     """`workers` sends GPU stages to the deployment of the pool `paraagent-gpu`."""

@@ -5,6 +5,7 @@ It knows nothing of Prefect: an `Execute` wraps the building of one stage; the f
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 import sys
@@ -100,6 +101,8 @@ class Runner:
         Raises:
             ParaAgentError: the first stage that failed; what was finished is kept.
         """
+        if self.request.profile.machine.threads:
+            os.environ.setdefault("OMP_NUM_THREADS", str(self.request.profile.machine.threads))
         try:
             with self.home.writable():
                 self.planner.check_inputs()

@@ -109,11 +109,16 @@ class TestOpenapi:
 
     def test_credentials_and_plumbing_are_no_parameters(self, build_document: Any) -> None:
         names = [("Authorization", "header"), ("X-API-Key", "header"), ("Accept", "header"), ("sid", "cookie")]
-        names += [("api_key", "query"), ("signed", "query"), ("key", "query"), ("X-Trace", "header")]
+        names += [("x-acme-client-authentication", "header"), ("X-Acme-Server-Token", "header"), ("Secret", "header")]
+        names += [("X-Trace", "header"), ("X-Next-Token", "header")]
+        names += [("api_key", "query"), ("accessToken", "query"), ("signed", "query"), ("key", "query")]
         parameters = [{"name": name, "in": place, "schema": {"type": "string"}} for name, place in names]
+        parameters.append(
+            {"name": "token", "in": "query", "description": "Access token.", "schema": {"type": "string"}}
+        )
         schemes = {"securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "signed"}}}
         built = build_document({"/a": {"get": _get(operationId="getA", parameters=parameters)}}, components=schemes)
-        assert set(built.tool("cups_get_a")["parameters"]["properties"]) == {"key", "X-Trace"}
+        assert set(built.tool("cups_get_a")["parameters"]["properties"]) == {"key", "X-Trace", "X-Next-Token"}
 
     def test_the_body_is_merged_and_the_path_keeps_its_name(self, build_document: Any) -> None:
         schema = {

@@ -18,13 +18,19 @@ from paraagent.catalog.text import clean, humanise, words
 
 _MEMBER = re.compile(r"^package/api/(.+)\.json$")
 _METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
-_SECRET = re.compile(
-    r"^(?:x[-_])?(?:proxy[-_])?(?:authori[sz]ation|auth|(?:[a-z]+[-_])?(?:api|app|access|subscription|secret|client)[-_]?(?:key|token|secret)"
-    r"|oauth[-_]token|bearer|token|auth[-_](?:token|key|user|email)|.*signature|.*csrf.*|session[-_]?token|ocp-apim-subscription-key)$",
+_SECRET_HEADER = re.compile(
+    r"^(?!.*(?:author\b|next|page|continu|idempot)).*(?:auth|token|api-?key|app-?key|access-?key|secret|password|bearer|credential|csrf|signature|subscription-key)",
     re.IGNORECASE,
 )
+"""What a header that carries credentials has in its name."""
 _SECRET_QUERY = re.compile(
-    r"^(?:api[-_]?key|apikey|access[-_]token|oauth[-_]token|auth[-_]token|app[-_]?key|app[-_]?id|authorization|subscription-key)$",
+    r"^(?:(?:api|app|access|subscription)[-_]?(?:key|secret|id)|(?:api|access|oauth|auth|user)[-_]?token|authori[sz]ation|[a-z]*_auth)$",
+    re.IGNORECASE,
+)
+_MAYBE_SECRET = re.compile(r"^(?:[a-z]*[-_])?(?:token|key|secret|auth|signature)$", re.IGNORECASE)
+"""A query parameter's name that may mean credentials; its description decides."""
+_SAYS_SECRET = re.compile(
+    r"\b(?:authenticat\w*|authoriz\w*|oauth|(?:access|auth|api|user|bearer) token|api[- ]?key|secret|credentials?)\b",
     re.IGNORECASE,
 )
 _PLUMBING = frozenset(
@@ -140,8 +146,11 @@ def _is_secret(parameter: Parameter, secrets: set[tuple[str, str]]) -> bool:
     if place == "cookie" or (place, name.lower()) in secrets:
         return place != "path"
     if place == "header":
-        return name.lower() in _PLUMBING or _SECRET.match(name) is not None
-    return place == "query" and _SECRET_QUERY.match(name) is not None
+        return name.lower() in _PLUMBING or _SECRET_HEADER.match(name) is not None
+    if place != "query":
+        return False
+    said = _MAYBE_SECRET.match(name) is not None and _SAYS_SECRET.search(parameter.member.text) is not None
+    return said or _SECRET_QUERY.match(name) is not None
 
 
 def _arguments(document: Document, shared: Any, operation: dict[str, Any], secrets: set[tuple[str, str]]) -> Shape:

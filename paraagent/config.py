@@ -1,6 +1,7 @@
 """Every setting in one place: a `Profile` is a TOML file with one section a stage.
 
-A stage's fingerprint covers the sections it names and the seed, so `[machine]`, which only says how fast, never forces a rebuild.
+A stage's fingerprint covers the sections it names and the seed, so `[machine]`, which only says how fast, never forces a
+rebuild.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ class MachineConfig(_Section):
     processes: int = Field(default=0, ge=0)
     """Worker processes; 0 means one a core."""
     threads: int = Field(default=0, ge=0)
-    """Threads of one matrix product; 0 leaves it to the libraries. On a tiny model more than one only stand in each other's
-    way."""
+    """Threads of one matrix product; 0 leaves it to the libraries. A tiny model is faster with one."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dispatch: Literal["process", "workers"] = "process"
     """`workers` sends GPU stages to the deployment of the pool `paraagent-gpu`."""

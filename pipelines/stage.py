@@ -1,8 +1,8 @@
 """Stage: a small function plus its config, turned into a versioned, resumable artifact (design.md section 3).
 
-A stage module defines one `Stage`; `pipelines.registry` lists them in order. `build` writes files into `context.out`, which
-may hold what an earlier, interrupted attempt left there, and returns counts and metrics for the manifest. It never writes the
-manifest: the runner does, last, after the contracts hold.
+A stage module defines one `Stage`; `pipelines.registry` lists them in order. `build` writes files into `context.out`,
+which may hold what an earlier, interrupted attempt left there, and returns counts and metrics for the manifest. It never
+writes the manifest: the runner does, last, after the contracts hold.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class Stage:
 
 
 class UnitLog:
-    """Independent units of work in JSON Lines: finished ones in `<name>.jsonl`, failures beside them in `<name>.failed.jsonl`.
+    """Independent units of work in JSON Lines: finished ones in `<name>.jsonl`, failures in `<name>.failed.jsonl`.
 
-    A unit is finished when its whole line is on disk; a torn last line is owed again. `close` rewrites the file in the order
-    of the plan, so that the bytes do not depend on what finished first or on where a kill fell.
+    A unit is finished when its whole line is on disk; a torn last line is owed again. `close` rewrites the file in the
+    order of the plan, so that the bytes do not depend on what finished first or on where a kill fell.
     """
 
     def __init__(self, directory: Path, name: str) -> None:

@@ -1,7 +1,7 @@
 """Every setting in one place: a `Profile` is a TOML file with one section a stage.
 
-A stage's fingerprint covers the sections it names and the seed, so `[machine]`, which only says how fast, never forces a
-rebuild.
+A stage's fingerprint covers the sections it names and the seed, so `[machine]`, which only says how fast, never
+forces a rebuild.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that survive a kill: canonical JSON, checksums, atomic replacement, and JSON Lines that may end in a torn line."""
+"""Files that survive a kill: canonical JSON, checksums, atomic replacement, JSON Lines that may end in a torn line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_atomic(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -1,4 +1,4 @@
-"""Task: a request in plain words, the calls that solve it, and how to check an answer (method.md section 5, design.md section 8)."""
+"""Task: a request in plain words, the calls that solve it, and how to check an answer."""
 
 from __future__ import annotations
 

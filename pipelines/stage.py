@@ -1,8 +1,8 @@
 """Stage: a small function plus its config, turned into a versioned, resumable artifact (design.md section 3).
 
 A stage module defines one `Stage`; `pipelines.registry` lists them in order. `build` writes files into `context.out`,
-which may hold what an earlier, interrupted attempt left there, and returns counts and metrics for the manifest. It never
-writes the manifest: the runner does, last, after the contracts hold.
+which may hold what an earlier, interrupted attempt left there, and returns counts and metrics for the manifest. It
+never writes the manifest: the runner does, last, after the contracts hold.
 """
 
 from __future__ import annotations

@@ -73,11 +73,11 @@ def publish_contracts(profile: str, stage: str, directory: Path) -> None:
         document = orjson.loads(path.read_bytes())
         table = [
             {
-                "expectation": entry["description"],
-                "type": entry["type"],
-                "severity": entry["severity"],
                 "holds": "yes" if entry["success"] else "NO",
+                "expectation": entry["description"],
                 "unexpected rows": (entry["result"] or {}).get("unexpected_count", ""),
+                "severity": entry["severity"],
+                "type": entry["type"],
             }
             for entry in document["results"]
         ]

@@ -5,34 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SECONDS = 240
-
-
-def start(home: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "PIP_"))}
-    return subprocess.Popen(
-        [sys.executable, "-m", "paraagent", "--home", str(home), "run", *arguments],
-        cwd=ROOT,
-        env={**environment, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def run(home: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
-    process = start(home, *arguments, **variables)
-    out, errors = process.communicate(timeout=SECONDS)
-    return process.returncode, out, errors
+from tests.cli.command import SECONDS, run, start
 
 
 @pytest.fixture
@@ -45,7 +23,7 @@ def botocore(tmp_path: Path) -> Path:
 def test_no_network_and_nothing_cached_is_one_sentence(tmp_path: Path, botocore: Path, prefect_server: str) -> None:
     home, offline = tmp_path / "home", {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     code, out, errors = run(
-        home, "--profile", str(botocore), "--stage", "catalog", PREFECT_API_URL=prefect_server, **offline
+        home, "run", "--profile", str(botocore), "--stage", "catalog", PREFECT_API_URL=prefect_server, **offline
     )
     assert (code, out) == (1, "")
     last = errors.strip().splitlines()[-1]
@@ -60,7 +38,7 @@ def test_download_with_another_checksum_is_one_sentence(tmp_path: Path, botocore
     (home / "downloads").mkdir(parents=True)
     wheel = home / "downloads" / "botocore-1.44.8-py3-none-any.whl"
     wheel.write_bytes(b"not what was published")
-    code, _, errors = run(home, "--profile", str(botocore), "--stage", "catalog", PREFECT_API_URL=prefect_server)
+    code, _, errors = run(home, "run", "--profile", str(botocore), "--stage", "catalog", PREFECT_API_URL=prefect_server)
     assert code == 1
     last = errors.strip().splitlines()[-1]
     assert last.startswith(f"Error: The download {wheel} is damaged: its SHA-256 is ")
@@ -70,7 +48,7 @@ def test_download_with_another_checksum_is_one_sentence(tmp_path: Path, botocore
 
 def test_interrupt_damage_and_repair_of_the_real_catalog(tmp_path: Path, prefect_server: str) -> None:
     home, server = tmp_path / "home", {"PREFECT_API_URL": prefect_server}
-    process = start(home, "--profile", "smoke", "--stage", "catalog", "--set", "machine.processes=2", **server)
+    process = start(home, "run", "--profile", "smoke", "--stage", "catalog", "--set", "machine.processes=2", **server)
     deadline = time.monotonic() + SECONDS
     while not list((home / "artifacts" / "catalog").glob("*/unfinished.json")):
         assert process.poll() is None, process.communicate()
@@ -83,7 +61,7 @@ def test_interrupt_damage_and_repair_of_the_real_catalog(tmp_path: Path, prefect
     assert errors.strip().splitlines()[-1].startswith("Error: Interrupted in catalog: what is finished is kept")
     assert "Traceback" not in errors
 
-    code, out, _ = run(home, "--profile", "smoke", "--stage", "catalog", "--json", **server)
+    code, out, _ = run(home, "run", "--profile", "smoke", "--stage", "catalog", "--json", **server)
     assert code == 0
     (stage,) = json.loads(out)["stages"]
     assert stage["action"] == "resumed"
@@ -91,7 +69,7 @@ def test_interrupt_damage_and_repair_of_the_real_catalog(tmp_path: Path, prefect
     catalog = Path(stage["path"]) / "catalog.duckdb"
     whole = catalog.read_bytes()
     catalog.write_bytes(whole[: len(whole) // 2])
-    code, out, errors = run(home, "--profile", "smoke", "--stage", "catalog", "--json", **server)
+    code, out, errors = run(home, "run", "--profile", "smoke", "--stage", "catalog", "--json", **server)
     assert code == 0
     assert json.loads(out)["stages"][0]["action"] == "rebuilt"
     assert "is damaged: catalog.duckdb has" in errors

@@ -5,37 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.cli import command
+from tests.cli.command import FAKE, SECONDS
 from tests.pipelines.fake import UNITS
 
-ROOT = Path(__file__).parents[2]
-SECONDS = 240
-
-
-def start(home: Path, *arguments: str, delay: float = 0.0, **variables: str) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
-    return subprocess.Popen(
-        [sys.executable, "tests/cli/fake_cli.py", "--home", str(home), *arguments],
-        cwd=ROOT,
-        env={**environment, "PYTHONPATH": str(ROOT), "FAKE_DELAY": str(delay), **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def run(home: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
-    process = start(home, *arguments, **variables)
-    out, errors = process.communicate(timeout=SECONDS)
-    return process.returncode, out, errors
+start, run = partial(command.start, program=FAKE), partial(command.run, program=FAKE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -45,7 +26,7 @@ def test_interrupted_run_says_so_and_the_same_command_goes_on(
     """Ctrl-C meets a server that was started for the run, SIGTERM one that stands on its own."""
     home = tmp_path / "home"
     server = {} if number == signal.SIGINT else {"PREFECT_API_URL": prefect_server}
-    process = start(home, "run", "--profile", "smoke", delay=0.4, **server)
+    process = start(home, "run", "--profile", "smoke", FAKE_DELAY="0.4", **server)
     units = Path(f"{home}.units")
     deadline = time.monotonic() + SECONDS
     while not (units.exists() and len(units.read_text().split()) >= 3):

@@ -46,9 +46,8 @@ class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
         if not self.signal:
             nothing: torch.Tensor = next(model.parameters()).sum() * 0
             return nothing
-        batch = trimmed(inputs)
-        self._own = batch["completion_mask"].bool() & batch["tool_mask"].bool()
-        loss: torch.Tensor = super()._compute_loss(model, batch)
+        self._own = inputs["completion_mask"].bool() & inputs["tool_mask"].bool()
+        loss: torch.Tensor = super()._compute_loss(model, inputs)
         self._own = None
         return loss
 
@@ -58,20 +57,21 @@ class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
         """Log-probabilities and entropies of the tokens that the model wrote; 0 for observations and padding."""
         logps, entropies = [], []
         for row in range(len(input_ids)):
-            ids, mask = input_ids[row : row + 1], attention_mask[row : row + 1]
-            chosen = mask.bool()
-            chosen[:, :-logits_to_keep] = False
+            here = attention_mask[row].bool()
+            chosen = here.clone()
+            chosen[:-logits_to_keep] = False
             if self._own is not None:
-                chosen[:, -logits_to_keep:] &= self._own[row]
+                chosen[-logits_to_keep:] &= self._own[row]
+            ids, kept = input_ids[row][here][None], chosen[here][None]
             with self.accelerator.autocast():
-                logits = predicting(self.accelerator.unwrap_model(model), ids, mask, chosen) / self.temperature
+                logits = predicting(self.accelerator.unwrap_model(model), ids, kept) / self.temperature
             known = torch.log_softmax(logits, -1)
-            own = known.gather(-1, ids[chosen][:, None])[:, 0]
-            empty = own.new_zeros(chosen.shape)
-            logps.append(empty.masked_scatter(chosen, own)[:, -logits_to_keep:])
+            own = known.gather(-1, ids[kept][:, None])[:, 0]
             entropy = -(known.exp() * known).sum(-1).detach()
-            entropies.append(empty.masked_scatter(chosen, entropy)[:, -logits_to_keep:])
-        return torch.cat(logps), torch.cat(entropies), None
+            empty = own.new_zeros(len(here))
+            logps.append(empty.masked_scatter(chosen, own)[-logits_to_keep:])
+            entropies.append(empty.masked_scatter(chosen, entropy)[-logits_to_keep:])
+        return torch.stack(logps), torch.stack(entropies), None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:
@@ -113,19 +113,6 @@ def describe(batch: list[Scored], found: Advantages, groups: int) -> dict[str, A
         record[f"{name}_std"] = float(np.std(values)) if values else 0.0
         record[f"{name}_flat_groups"] = found.flat[name]
     return record
-
-
-def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The micro-batch without columns that are padding in every row (prompts are padded left, completions right)."""
-    first = int(inputs["prompt_mask"].any(0).int().argmax())
-    last = int(inputs["completion_mask"].sum(1).max())
-    cut = dict(inputs)
-    for name in ("prompt_ids", "prompt_mask"):
-        cut[name] = inputs[name][:, first:]
-    for name in ("completion_ids", "completion_mask", "tool_mask", "ref_per_token_logps", "old_per_token_logps"):
-        if name in inputs:
-            cut[name] = inputs[name][:, :last]
-    return cut
 
 
 def _channel(name: Channel) -> Any:

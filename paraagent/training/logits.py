@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
+
+MULTIPLE = 64
+"""Lengths are rounded up to this: every new length costs a CPU new kernels, in time and in memory that it keeps."""
 
 
-def predicting(model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def predicting(model: Any, input_ids: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Logits of the positions that predict the `chosen` tokens, shape (number chosen, vocabulary), row by row.
 
     Args:
         model: a causal language model of transformers, not wrapped.
-        input_ids: shape (rows, columns).
-        attention_mask: 1 where there is a token; padding may stand on both sides.
+        input_ids: shape (rows, columns). Padding may stand on the right only: a causal model then needs no mask, since
+            what comes later changes nothing before it.
         chosen: bool, the shape of `input_ids`; the first column predicts nothing before it, so it must be False.
     """
-    # Without padding no mask is needed, and attention is causal by a flag instead of by a matrix.
-    padded = None if bool(attention_mask.all()) else attention_mask
-    positions = (attention_mask.cumsum(-1) - 1).clamp(min=0) if padded is not None else None
-    hidden = model.get_decoder()(
-        input_ids=input_ids, attention_mask=padded, position_ids=positions, use_cache=False
-    ).last_hidden_state
-    logits: torch.Tensor = model.get_output_embeddings()(hidden[:, :-1][chosen[:, 1:]])
+    padded = pad(input_ids, (0, -input_ids.shape[1] % MULTIPLE))
+    hidden = model.get_decoder()(input_ids=padded, use_cache=False).last_hidden_state
+    before = pad(chosen[:, 1:], (0, hidden.shape[1] - chosen.shape[1] + 1))
+    logits: torch.Tensor = model.get_output_embeddings()(hidden[before])
     return logits.float()

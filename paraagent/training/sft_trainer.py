@@ -31,7 +31,7 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
         targets = inputs["labels"][chosen]
         with self.accelerator.autocast():
             unwrapped = self.accelerator.unwrap_model(model)
-            logits = predicting(unwrapped, inputs["input_ids"], inputs["attention_mask"], chosen)
+            logits = predicting(unwrapped, inputs["input_ids"], chosen)
         share = len(targets) if num_items_in_batch is None else num_items_in_batch
         loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share
         self.tokens_seen += int(inputs["attention_mask"].sum())

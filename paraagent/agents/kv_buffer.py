@@ -14,6 +14,9 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+MULTIPLE = 64
+"""Prefills are padded to this on the right: a new length costs a CPU new kernels. The rest is overwritten."""
+
 
 @dataclass
 class _Target:
@@ -86,8 +89,9 @@ class KvBuffer:
 
     def arrange(self, sources: Sequence[int], shared: Sequence[int], columns: int) -> None:
         """Rebuild the rows: row i keeps the first `shared[i]` columns of old row `sources[i]` (-1: starts empty)."""
+        room = (columns // MULTIPLE + 2) * MULTIPLE
         for layer in self._layers:
-            layer.arrange(sources, columns)
+            layer.arrange(sources, room)
         self._lengths = list(shared)
 
     def copy(self, source: int, row: int, length: int) -> None:
@@ -109,14 +113,14 @@ class KvBuffer:
     def prefill(self, row: int, tokens: Sequence[int], start: int) -> torch.Tensor:
         """Write `tokens` into `row` from column `start` on; the logits after the last one, shape (1, vocabulary)."""
         target, device = self._target, self.model.device
+        padded = -(-len(tokens) // MULTIPLE) * MULTIPLE
         target.first_row, target.rows, target.positions = row, 1, None
-        target.start, target.columns = start, start + len(tokens)
-        self._lengths[row] = target.columns
-        mask = None
-        if start:
-            mask = torch.ones((1, 1, len(tokens), target.columns), dtype=torch.bool, device=device).tril(start)
+        target.start, target.columns = start, start + padded
+        self._lengths[row] = start + len(tokens)
+        mask = torch.ones((1, 1, padded, target.columns), dtype=torch.bool, device=device).tril(start)
         positions = torch.arange(start, target.columns, device=device)[None]
-        return self._forward(torch.tensor([list(tokens)], device=device), positions, mask)
+        ids = torch.tensor([[*tokens, *[0] * (padded - len(tokens))]], device=device)
+        return self._forward(ids, positions, mask if start else None, len(tokens) - 1)
 
     def step(self, tokens: Sequence[int]) -> torch.Tensor:
         """Write one token into each of the first rows; the logits after each, shape (rows, vocabulary)."""
@@ -127,16 +131,18 @@ class KvBuffer:
         target.columns = max(self._lengths[:rows]) + 1
         self._lengths[:rows] = [length + 1 for length in self._lengths[:rows]]
         mask = (torch.arange(target.columns, device=device)[None] <= positions[:, None])[:, None, None]
-        return self._forward(torch.tensor(tokens, device=device)[:, None], positions[:, None], mask)
+        return self._forward(torch.tensor(tokens, device=device)[:, None], positions[:, None], mask, 0)
 
-    def _forward(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    def _forward(
+        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, last: int
+    ) -> torch.Tensor:
         output = self.model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
             cache=self._cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=torch.tensor([last], device=ids.device),
         )
         logits: torch.Tensor = output.logits[:, -1].float()
         return logits

@@ -25,7 +25,6 @@ class MachineConfig(_Section):
     """Worker processes; 0 means one a core."""
     threads: int = Field(default=0, ge=0)
     """Threads of one matrix product; 0 leaves it to the libraries. A tiny model is faster with one."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
     dispatch: Literal["process", "workers"] = "process"
     """`workers` sends GPU stages to the deployment of the pool `paraagent-gpu`."""
 

@@ -17,8 +17,9 @@ class LanguageModel(NamedTuple):
     tokenizer: Any
 
 
-def load_language_model(directory: Path, *, device: str = "cpu", training: bool = False) -> LanguageModel:
-    """Load a saved model: bfloat16 for sampling, float32 for training (small updates vanish in bfloat16 weights).
+def load_language_model(directory: Path, *, training: bool = False) -> LanguageModel:
+    """Load a saved model: bfloat16 for sampling, on the GPU where there is one; float32 for training (small updates
+    vanish in bfloat16 weights), where the trainer places it.
 
     Raises:
         RunError: there is no model in `directory`.
@@ -29,7 +30,8 @@ def load_language_model(directory: Path, *, device: str = "cpu", training: bool 
     tokenizer = load_tokenizer(directory)
     dtype = torch.float32 if training else torch.bfloat16
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True, use_safetensors=True)
-    return LanguageModel(model.to(device), tokenizer)
+    place = "cuda" if torch.cuda.is_available() and not training else "cpu"
+    return LanguageModel(model.to(place), tokenizer)
 
 
 def load_tokenizer(directory: Path) -> Any:

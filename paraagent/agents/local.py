@@ -1,7 +1,8 @@
 """LocalPolicy: a causal language model in this process, token in, token out.
 
-The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled. A call's
-randomness derives from the policy's seed and from who is in the batch at which turn: the same group gives the same turns.
+The ids that the model sampled stay in the conversation as they are, so training sees exactly what was sampled. The
+randomness of a call derives from the policy's seed and from who is in the batch at which turn: the same group gives the
+same turns.
 """
 
 from __future__ import annotations

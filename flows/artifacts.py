@@ -98,7 +98,8 @@ def curves(directory: Path) -> Iterator[tuple[str, str]]:
         name, svg = training(log)
         yield {"sft-loss": "Loss by step", "rl-rewards": "Reward channels by update"}[name], svg
     for path in sorted((directory / "plots").glob("*.svg")):
-        yield path.stem.replace("_", " ").replace("-", " ").capitalize(), path.read_text("utf-8")
+        title = path.stem.replace("_", " ").replace("-", " ").capitalize()
+        yield re.sub(r"^(Sft|Rl)\b", lambda name: name[0].upper(), title), path.read_text("utf-8")
 
 
 def data_uri(svg: str) -> str:

@@ -77,7 +77,8 @@ def run_owed(system: str, units: list[Unit], log: UnitLog, run: RunUnit, context
     """
     done = log.finished()
     owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
-    context.progress.message(f"{system}: {len(units) - len(owed)} of {len(units)} batches are done")
+    if len(owed) < len(units):
+        context.progress.message(f"{system}: {len(units) - len(owed)} of {len(units)} batches were done before")
     context.progress.advance(sum(len(unit.tasks) for unit in units if unit not in owed))
     if not owed:
         return

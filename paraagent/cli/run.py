@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -109,7 +110,22 @@ def _print_end(outcomes: list[Outcome], seconds: float) -> None:
     for outcome in outcomes:
         counts[outcome.action] = counts.get(outcome.action, 0) + 1
     done = ", ".join(f"{count} {action}" for action, count in counts.items())
+    evaluation = next((outcome.path for outcome in outcomes if outcome.step.stage.name == "evaluate"), None)
+    if evaluation:
+        _print_success(evaluation)
     last = outcomes[-1]
     page = last.path / "report.html"
     where = f"open {page}" if page.exists() else f"the artifact of {last.step.stage.name} is {last.path}"
     print(f"Done in {seconds_text(seconds)}: {done}; {where}", file=sys.stderr)
+
+
+def _print_success(evaluation: Path) -> None:
+    import orjson
+    from rich.console import Console
+
+    from paraagent.report import summary_table
+
+    console = Console(stderr=True)
+    console.print()
+    console.print(summary_table(orjson.loads((evaluation / "summary.json").read_bytes())))
+    console.print()

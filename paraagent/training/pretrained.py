@@ -7,6 +7,8 @@ models drop earlier `<think>` blocks or add a system turn.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 import tempfile
 import zipfile
@@ -127,8 +129,10 @@ def _from_gguf(path: Path) -> LanguageModel:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     quiet_transformers()
-    tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-    model: Any = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+    # Its bar over the tensors heeds no setting.
+    with contextlib.redirect_stderr(io.StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        model: Any = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
     # The weights are plain floats by now, but saving refuses as long as these say "quantized".
     model.hf_quantizer = None
     del model.config.quantization_config

@@ -91,7 +91,7 @@ def search(
 
     for slot, hits in zip(slots, found, strict=True):
         table = Table(title=Text(slot, "bold"), title_justify="left", box=None, pad_edge=False, header_style="dim")
-        table.add_column("score", justify="right")
+        table.add_column("score", justify="right", min_width=5)
         # A name is there to be copied: whatever else must give way.
         table.add_column("tool", no_wrap=True, min_width=max((len(hit.name) for hit in hits), default=0))
         table.add_column("service", max_width=32, no_wrap=True, overflow="ellipsis")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -91,14 +92,14 @@ def search(
 
     for slot, hits in zip(slots, found, strict=True):
         table = Table(title=Text(slot, "bold"), title_justify="left", box=None, pad_edge=False, header_style="dim")
-        table.add_column("score", justify="right", min_width=5)
-        # A name is there to be copied: whatever else must give way.
-        table.add_column("tool", no_wrap=True, min_width=max((len(hit.name) for hit in hits), default=0))
-        table.add_column("service", max_width=32, no_wrap=True, overflow="ellipsis")
-        table.add_column("description", no_wrap=True, overflow="ellipsis")
+        table.add_column("score", justify="right", no_wrap=True)
+        table.add_column("tool", no_wrap=True)
+        table.add_column("service", overflow="fold")
+        table.add_column("description")
         for hit in hits:
             tool = tools[hit.name]
-            row = (f"{hit.score:.1f}", hit.name, f"{tool.provider}/{tool.service}", tool.description)
+            about = textwrap.shorten(tool.description, 120, placeholder="…")
+            row = (f"{hit.score:.1f}", hit.name, f"{tool.provider}/{tool.service}", about)
             table.add_row(*map(Text, row))
         _print(table if hits else Text(f"{slot}\nno tool shares a word with this slot\n"))
 

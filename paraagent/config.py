@@ -66,6 +66,8 @@ class EnvConfig(_Section):
     k: Positive = 3
     """Tools returned for each slot."""
     max_turns: Positive = 15
+    max_invalid_turns: Positive = 3
+    """Turns in a row without one usable block after which an episode ends."""
     max_observation_chars: Positive = 8_000
     """One search or call result."""
     max_schema_chars: Positive = 700

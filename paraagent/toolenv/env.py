@@ -122,7 +122,7 @@ class ToolEnv:
         state.discovered.update((fold(name), name) for name in hits)
         if parsed.family == "answer":
             state.answer, state.end = _answer_of(parsed), "answer"
-        elif len(state.turns) >= self.config.max_turns:
+        elif len(state.turns) >= self.config.max_turns or self._lost(state.turns):
             state.end = "turn_limit"
         return Step(turn.observation, state.end is not None)
 
@@ -152,6 +152,11 @@ class ToolEnv:
             end=state.end,
             error=state.error,
         )
+
+    def _lost(self, turns: Sequence[Turn]) -> bool:
+        """The model has not spoken the protocol for too long to find back."""
+        last = turns[-self.config.max_invalid_turns :]
+        return len(last) == self.config.max_invalid_turns and all(turn.family == "invalid" for turn in last)
 
     def _running(self) -> _State:
         if self._state is None or self._state.end is not None:

@@ -215,6 +215,12 @@ def test_the_turn_limit_ends_the_episode(tiny_catalog: Catalog, index: ToolIndex
     assert short.env.episode("me").end == "turn_limit"
 
 
+def test_turns_in_a_row_without_a_block_end_the_episode(tiny_catalog: Catalog, index: ToolIndex) -> None:
+    lost = Session(tiny_catalog, index, max_invalid_turns=2)
+    assert [lost.step(text).done for text in ("prose", SEARCH, "prose", "prose")] == [False, False, False, True]
+    assert lost.env.episode("me").end == "turn_limit"
+
+
 def test_a_full_context_takes_back_what_the_model_never_read(session: Session) -> None:
     session.step(SEARCH)
     assert session.step("", exhausted=True).done

@@ -1,25 +1,14 @@
-"""Help answers at once, and every command shows how it is used."""
+"""Help imports no command, so that it answers at once, and every command shows how it is used."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import pytest
 
 from paraagent.cli import _Commands
 from paraagent.cli.lazy import hoist, load
-
-
-def test_help_answers_within_half_a_second() -> None:
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", "paraagent", "--help"], capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - started)
-    assert "catalog" in done.stdout
-    assert min(seconds) < 0.5
 
 
 def test_help_imports_no_command() -> None:

@@ -51,9 +51,7 @@ def test_interrupted_run_says_so_and_the_same_command_goes_on(
     assert [stage["action"] for stage in json.loads(out)["stages"]] == ["resumed", "built", "built"]
     assert sum(Counter(units.read_text().split()).values()) <= len(UNITS) + 1
 
-    started = time.monotonic()
     code, out, errors = run(home, "run", "--profile", "smoke", "--json")
-    assert time.monotonic() - started < 5
     assert code == 0
     assert {stage["action"] for stage in json.loads(out)["stages"]} == {"reused"}
     assert "Prefect" not in errors, "a run with nothing to do starts no server"

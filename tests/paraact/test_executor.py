@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -11,14 +10,17 @@ from paraagent.paraact.executor import Outcome, ToolError, execute
 
 
 def test_calls_run_together_and_results_keep_their_order() -> None:
-    async def run(delay: float) -> Outcome:
-        await asyncio.sleep(delay)
-        return Outcome(None, delay, "test")
+    async def all_at_once() -> list[Outcome]:
+        everyone = asyncio.Barrier(3)
 
-    start = time.monotonic()
-    outcomes = asyncio.run(execute([0.3, 0.1, 0.2], run))
-    assert [outcome.result for outcome in outcomes] == [0.3, 0.1, 0.2]
-    assert time.monotonic() - start < 0.55
+        async def run(place: int) -> Outcome:
+            await everyone.wait()  # passes only when all three are under way
+            await asyncio.sleep(0.01 * (3 - place))
+            return Outcome(None, place, "test")
+
+        return await asyncio.wait_for(execute([0, 1, 2], run), timeout=30)
+
+    assert [outcome.result for outcome in asyncio.run(all_at_once())] == [0, 1, 2]
 
 
 def test_changes_before_the_first_wait_apply_in_call_order() -> None:

@@ -11,6 +11,11 @@ from typing import Any
 
 import orjson
 
+_UMASK = os.umask(0o022)
+os.umask(_UMASK)
+_FILE_MODE = 0o666 & ~_UMASK
+"""What a person's own files get: a temporary file alone would be closed to everyone else."""
+
 
 def canonical_json(value: Any) -> bytes:
     """The one byte form of a JSON value: keys sorted, no spaces. Equal values give equal bytes."""
@@ -35,6 +40,7 @@ def write_atomic(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        Path(name).chmod(_FILE_MODE)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

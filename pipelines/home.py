@@ -21,11 +21,13 @@ from pathlib import Path
 import orjson
 
 from paraagent.errors import RunError
-from paraagent.files import write_json
+from paraagent.files import write_atomic, write_json
 
 HOME_VARIABLE = "PARAAGENT_HOME"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
+_ROOM = 8 << 20
+"""Bytes that a run needs at the very least, Prefect's database included; with less it would fail in stranger ways."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,12 @@ class Home:
             return {}
         except orjson.JSONDecodeError as error:
             raise RunError(f"{self.current_path} is not valid JSON ({error}): remove it and run again") from error
+        except OSError as error:
+            raise RunError(
+                f"The home {self.root} cannot be read ({error.strerror}): name another with --home"
+            ) from error
+        if not isinstance(data, dict) or not all(isinstance(stages, dict) for stages in data.values()):
+            raise RunError(f"{self.current_path} is not a table of profiles: remove it and run again")
         return {str(profile): dict(stages) for profile, stages in data.items()}
 
     def current_artifact(self, profile: str, stage: str) -> Path | None:
@@ -112,6 +120,8 @@ class Home:
         """Turn the operating system's refusals into one sentence that names the home and the way out."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.root / ".room", bytes(_ROOM))
+            (self.root / ".room").unlink()
             yield
         except OSError as error:
             sentence = disk_error(error, self.root)

@@ -77,9 +77,11 @@ def read_records(home: Home) -> list[dict[str, Any]]:
     records = []
     for path in sorted(home.runs.glob("*.json")):
         try:
-            records.append(orjson.loads(path.read_bytes()))
+            record = orjson.loads(path.read_bytes())
         except (OSError, orjson.JSONDecodeError):
             continue
+        if isinstance(record, dict) and isinstance(record.get("profile"), dict):
+            records.append(record)
     return sorted(records, key=lambda record: str(record.get("started", "")))
 
 

@@ -35,7 +35,7 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pre
 @app.callback()
 def root(
     home: Annotated[
-        Path | None, typer.Option(help="Directory of artifacts and downloads; else $PARAAGENT_HOME, else .paraagent.")
+        str | None, typer.Option(help="Directory of artifacts and downloads; else $PARAAGENT_HOME, else .paraagent.")
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -44,4 +44,8 @@ def root(
     Start with: paraagent run --profile smoke
     """
     if home is not None:
-        os.environ["PARAAGENT_HOME"] = str(home.expanduser().absolute())
+        from paraagent.errors import UsageError
+
+        if not home.strip():
+            raise UsageError("--home names no directory: give a path, or leave the option out to use .paraagent here")
+        os.environ["PARAAGENT_HOME"] = str(Path(home).expanduser().absolute())

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and memory of the parts.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure speed and memory of the parts.")
 
 
 @app.callback()

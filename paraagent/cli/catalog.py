@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
 
-app = typer.Typer(no_args_is_help=True, help="Build, search and show the catalog of tools.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Build, search and show the catalog of tools.")
 
 ProfileOption = Annotated[str | None, typer.Option(help="This profile's catalog, not the one used last.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

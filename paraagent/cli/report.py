@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +23,14 @@ def report(
     """
     import orjson
 
+    from paraagent.errors import RunError
     from pipelines.home import Home
 
     home = Home.locate()
     page = _artifact(home, profile, "report") / "report.html"
-    summary = orjson.loads((_artifact(home, profile, "evaluate") / "summary.json").read_bytes())
+    summary = _summary(_artifact(home, profile, "evaluate") / "summary.json", profile)
+    if not page.is_file():
+        raise RunError(f"{page} is gone: run `paraagent run --profile {profile}`, which builds it again")
     if json:
         document = {"report": str(page), "profile": profile, **summary}
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -45,13 +48,30 @@ def report(
         webbrowser.open(page.as_uri())
 
 
+def _summary(path: Path, profile: str) -> dict[str, Any]:
+    """Raises `RunError` where the file is not what the stage wrote."""
+    import orjson
+
+    from paraagent.errors import RunError
+
+    try:
+        summary: dict[str, Any] = orjson.loads(path.read_bytes())
+        summary["confidence"], summary["success"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        advice = f"run `paraagent run --profile {profile}`, which builds it again"
+        raise RunError(f"{path} is damaged: {advice}") from error
+    return summary
+
+
 def _artifact(home: Home, profile: str, stage: str) -> Path:
     """The current, complete artifact of a stage. Raises `RunError` where there is none."""
     from paraagent.errors import RunError
     from pipelines.manifest import MANIFEST
+    from pipelines.settings import load_profile
 
     path = home.current_artifact(profile, stage)
     if path is None or not (path / MANIFEST).is_file():
+        load_profile(profile)  # an unknown name has a sentence of its own
         others = sorted(name for name, stages in home.current().items() if "report" in stages and name != profile)
         hint = f", or name a profile that has one: {', '.join(others)}" if others else ""
         missing = f"There is no {stage} of the profile {profile} in {home.root}"

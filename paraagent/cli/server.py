@@ -9,7 +9,7 @@ import typer
 
 
 def up(
-    port: Annotated[int, typer.Option(help="Port of the server on 127.0.0.1.")] = 4200,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of the server on 127.0.0.1.")] = 4200,
     json: Annotated[bool, typer.Option("--json", help="Print addresses and processes as one JSON document.")] = False,
 ) -> None:
     """Start the Prefect server, the work pools, the deployments and a worker for each pool; safe to repeat.

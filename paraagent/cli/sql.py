@@ -136,12 +136,18 @@ def _csv(answer: Answer) -> None:
 
 def _json(answer: Answer) -> None:
     """An array of objects, one a line; JSON columns are embedded, dates are ISO 8601."""
+    lines = [_line(row) for row in _objects(answer)]
+    sys.stdout.write("[" + ",".join(f"\n{line}" for line in lines) + "\n]\n")
+
+
+def _line(row: dict[str, Any]) -> str:
     import orjson
 
-    sys.stdout.write("[")
-    for number, row in enumerate(_objects(answer)):
-        sys.stdout.write((",\n" if number else "\n") + orjson.dumps(row, default=str).decode())
-    sys.stdout.write("\n]\n")
+    try:
+        return orjson.dumps(row, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # whole numbers beyond 64 bits: as text, so that no reader rounds them
+        wide = {name: str(value) if isinstance(value, int) else value for name, value in row.items()}
+        return orjson.dumps(wide, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def _objects(answer: Answer) -> Iterator[dict[str, Any]]:

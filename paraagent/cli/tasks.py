@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from paraagent.task import Task
 
-app = typer.Typer(no_args_is_help=True, help="List and show the synthesised tasks.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List and show the synthesised tasks.")
 
 ProfileOption = Annotated[str, typer.Option(help="The profile whose tasks are meant.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -85,20 +85,28 @@ def _find(task_id: str, profile: str) -> Task:
 
 def _tasks(profile: str) -> Iterator[Task]:
     """Raises `RunError` where the profile has no tasks yet."""
+    from paraagent.errors import RunError
     from paraagent.files import read_lines
     from paraagent.task import Task
 
-    for row in read_lines(_artifact(profile) / "tasks.jsonl"):
-        yield Task.model_validate(row)
+    path = _artifact(profile) / "tasks.jsonl"
+    try:
+        for row in read_lines(path):
+            yield Task.model_validate(row)
+    except ValueError as error:
+        advice = f"run `paraagent run --profile {profile}`, which builds it again"
+        raise RunError(f"{path} is damaged: {advice}") from error
 
 
 def _artifact(profile: str) -> Path:
     from paraagent.errors import RunError
     from pipelines.home import Home
+    from pipelines.settings import load_profile
 
     home = Home.locate()
     path = home.current_artifact(profile, "tasks")
     if path is None or not (path / "tasks.jsonl").is_file():
+        load_profile(profile)  # an unknown name has a sentence of its own
         raise RunError(
             f"There are no tasks of the profile {profile} in {home.root}: run `paraagent run --profile {profile}`"
         )

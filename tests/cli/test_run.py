@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from functools import partial
@@ -125,3 +127,25 @@ def test_unwritable_home_is_one_sentence(tmp_path: Path) -> None:
 def test_traceback_appears_with_debug_alone(tmp_path: Path) -> None:
     assert "Traceback" not in run(tmp_path, "run", "--profile", "smok")[2]
     assert "Traceback" in run(tmp_path, "run", "--profile", "smok", "--debug")[2]
+
+
+def test_an_empty_home_option_is_wrong_usage() -> None:
+    done = subprocess.run([sys.executable, "-m", "paraagent", "--home", "", "status"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "Error: --home names no directory: give a path, or leave the option out to use .paraagent here"
+    )
+
+
+def test_status_of_a_home_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("x")
+    code, _, errors = run(place, "status")
+    assert code == 1
+    assert errors.strip() == f"Error: The home {place} cannot be read (Not a directory): name another with --home"
+
+
+def test_a_report_of_an_unknown_profile_names_the_nearest(tmp_path: Path) -> None:
+    code, _, errors = run(tmp_path / "home", "report", "--profile", "quik")
+    assert code == 2
+    assert "quick" in errors

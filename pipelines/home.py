@@ -115,13 +115,17 @@ class Home:
         fresh.symlink_to(target.relative_to(self.root))
         fresh.replace(self.catalog_path)
 
+    def check_room(self) -> None:
+        """Raise the operating system's error where the home has no room for the least that a run writes."""
+        room = self.root / ".room"
+        write_atomic(room, bytes(_ROOM))
+        room.unlink()
+
     @contextmanager
     def writable(self) -> Iterator[None]:
         """Turn the operating system's refusals into one sentence that names the home and the way out."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            write_atomic(self.root / ".room", bytes(_ROOM))
-            (self.root / ".room").unlink()
             yield
         except OSError as error:
             sentence = disk_error(error, self.root)

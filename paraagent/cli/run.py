@@ -65,6 +65,7 @@ def _in_prefect(runner: Runner, profile: str, overrides: list[str], debug: bool)
 
     runner.planner.check_inputs()
     with runner.home.writable():
+        runner.home.check_room()
         prepare(runner.home.root, running_url(runner.home), debug=debug)
     from flows.local import run_flow
 

@@ -48,6 +48,8 @@ def run(
             with terminated_is_interrupted():
                 outcomes = runner.run() if runner.nothing_to_do else _in_prefect(runner, profile, set_ or [], debug)
         except KeyboardInterrupt as error:
+            # Libraries pass the interrupt on to this thread while they close; it has been heard.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             where = f" in {runner.now.stage.name}" if runner.now else ""
             raise InterruptedRunError(
                 f"Interrupted{where}: what is finished is kept, and the same command goes on where it stopped"

@@ -6,12 +6,14 @@ It is also where an error becomes one sentence on stderr and an exit code: 1 for
 
 from __future__ import annotations
 
+import atexit
 import difflib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -67,7 +69,19 @@ class LazyGroup(TyperGroup):
 
         if not standalone_mode:
             return call()
-        sys.exit(guard(call, debug="--debug" in words))
+        code = guard(call, debug="--debug" in words)
+        if code == 130:
+            _leave_interrupted()
+        sys.exit(code)
+
+
+def _leave_interrupted() -> NoReturn:
+    """End with 130. An interrupt that met `exec` of a text, as in making a dataclass, has CPython end by the signal
+    itself even where it was caught, so what runs at exit is run here and the interpreter's own end is left out."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130)
 
 
 def load(name: str, entry: Entry) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -161,9 +160,8 @@ def _result(tool: ToolInterface, arguments: dict[str, Any], seed: int, max_chars
 
 
 def _varies(fact: Fact, results: list[Any]) -> bool:
-    read: Callable[[Any], Any] = lambda result: value_at(result, fact.path)  # noqa: E731
     try:
-        values = [read(result) for result in results]
+        values = [value_at(result, fact.path) for result in results]
     except (LookupError, ValueError):
         return False
     return all(map(answerable, values)) and sum(value != values[0] for value in values[1:]) > (_WORLDS - 1) / 2

@@ -49,7 +49,7 @@ def external(profile: Profile, home: Path) -> dict[str, str]:
 
 STAGE = Stage(
     name="catalog",
-    version=1,
+    version=2,
     title="Collect tool interfaces, clean them, index them",
     build=build,
     sections=("catalog",),

@@ -42,6 +42,11 @@ def service_family(provider: str, service: str) -> str:
     return _SAME_API.get(name, name)
 
 
+def method_family(provider: str, service: str, source_name: str) -> str:
+    """What a tool shares with the same method in another version of its service."""
+    return f"{service_family(provider, service)} {_fold(source_name, '-')}"
+
+
 @lru_cache(maxsize=16_384)
 def split_of(provider: str, service: str) -> Split:
     """80 % of families are train, 10 % validation, 10 % test, by a hash of the family: the same in every catalog."""

@@ -80,7 +80,7 @@ class Catalog:
     def names(self) -> list[str]:
         """Every tool's name, sorted."""
         if self._names is None:
-            self._names = [name for (name,) in self._rows("SELECT name FROM tools ORDER BY name")]
+            self._names = [name for (name,) in self.rows("SELECT name FROM tools ORDER BY name")]
         return list(self._names)
 
     def get(self, name: str) -> ToolInterface | None:
@@ -107,7 +107,7 @@ class Catalog:
 
     def _read(self, names: list[str]) -> Iterator[ToolInterface]:
         if self._pack is None:
-            rows = self._rows(f"{_SELECT} WHERE name IN (SELECT unnest(?::VARCHAR[]))", [names])
+            rows = self.rows(f"{_SELECT} WHERE name IN (SELECT unnest(?::VARCHAR[]))", [names])
             yield from (_tool(row) for row in rows)
             return
         for name in names:
@@ -118,7 +118,7 @@ class Catalog:
     def nearest(self, name: str, n: int = 3) -> list[str]:
         """The `n` names most like `name`, best first: for "did you mean"."""
         sql = "SELECT name FROM tools ORDER BY jaro_winkler_similarity(lower(name), lower(?)) DESC, name LIMIT ?"
-        return [row[0] for row in self._rows(sql, [name, n])]
+        return [row[0] for row in self.rows(sql, [name, n])]
 
     def frame(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """The columns of the table `tools` (all where none is named), sorted by name."""
@@ -132,19 +132,20 @@ class Catalog:
 
     def info(self) -> dict[str, str]:
         """The table `build_info`: sources, checksums, counts, software versions."""
-        return dict(self._rows("SELECT key, value FROM build_info ORDER BY key"))
+        return dict(self.rows("SELECT key, value FROM build_info ORDER BY key"))
 
     @property
     def build_hash(self) -> str:
         """Identity of what the search index is made of: two catalogs with the same value find the same tools."""
         if self._build_hash is None:
             parts = "concat_ws(chr(31), name, provider, service, title, description, n_parameters)"
-            [(texts,)] = self._rows(f"SELECT bit_xor(md5_number({parts})) FROM tools")
-            [(names,)] = self._rows("SELECT bit_xor(md5_number(concat_ws(chr(31), tool_id, name))) FROM parameters")
+            [(texts,)] = self.rows(f"SELECT bit_xor(md5_number({parts})) FROM tools")
+            [(names,)] = self.rows("SELECT bit_xor(md5_number(concat_ws(chr(31), tool_id, name))) FROM parameters")
             self._build_hash = hashlib.sha256(f"{texts} {names}".encode()).hexdigest()
         return self._build_hash
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query of our own code, with values for its `?`."""
         return self._connection.cursor().execute(sql, list(values)).fetchall()
 
 

@@ -1,47 +1,42 @@
-"""ToolIndex: finds the tools for many capability slots in one call, by BM25 over one weighted bag of words a tool.
+"""ToolIndex: finds the tools for many capability slots in one call.
 
-A name counts thrice and a title twice, because slots are short and name the action; parameter names are in the bag,
-because a slot says what one has in hand. The files are plain arrays and JSON, mapped into memory, so that any number of
-processes share one copy; the index carries the build hash of its catalog, so that a stale one is noticed.
+A tool is scored by BM25 over a bag of weighted fields, and lifted by the score of its *service*, a document that says
+once what any of its tools says: "prayer times in Perak" is answered by a service about prayers, whatever its methods
+are called. A slot of several sentences is a whole request: each sentence is also searched alone, and the rankings are
+fused, so that the tools for a second need are not buried under those for the first. Versions of one method count once.
+
+The files are plain arrays and JSON, mapped into memory, so that any number of processes share one copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from paraagent.catalog.splits import split_of
 from paraagent.catalog.store import Catalog
 from paraagent.errors import RunError
-from paraagent.files import write_json
-from paraagent.progress import Progress, Quiet
+from paraagent.retrieval.bm25 import Floats, Impacts
+from paraagent.retrieval.build import COLUMNS, FILES, INDEX_VERSION, META, NAMES, SERVICES, TERMS, TOOLS, build_index
 from paraagent.retrieval.words import Terms
 from paraagent.task import Split
 
-if TYPE_CHECKING:
-    import bm25s
+__all__ = ["Filter", "Hit", "ToolIndex", "build_index"]
 
-INDEX_VERSION = 1
-_META = "meta.json"
-_NAMES = "names.json"
-_SPLITS = "splits.npy"
-_SPLIT_NAMES: tuple[Split, ...] = get_args(Split)
-_WEIGHTS = {"name": 3, "title": 2, "service": 1, "provider": 1, "category": 1, "description": 1, "arguments": 1}
-_K1, _B = 1.2, 0.6
-_STEP = 4_096
-
-_TEXTS = """
-SELECT tools.name, title, service, provider, category, description, coalesce(words, '') AS arguments
-FROM tools LEFT JOIN (SELECT tool_id, string_agg(name, ' ' ORDER BY name) AS words FROM parameters GROUP BY tool_id)
-    USING (tool_id)
-ORDER BY tools.name
-"""
+_SPLITS: tuple[Split, ...] = get_args(Split)
+_SENTENCE = re.compile(r"(?<=[.?!])\s+")
+_LIFT = 0.5
+"""Weight of the service's score beside the tool's own."""
+_REQUEST_LIFT = 1.0
+"""The same for a whole request, whose many words say more of the field it is about."""
+_STRONG = 1.5
+"""A sentence counts in full while its best tool has at least 1 / 1.5 of the score of the best sentence's."""
 
 
 class Hit(NamedTuple):
@@ -51,37 +46,13 @@ class Hit(NamedTuple):
     score: float
 
 
-def build_index(catalog_path: Path, out: Path, progress: Progress | None = None) -> int:
-    """Index every tool of the catalog into `out`; returns the number of tools. Same catalog, same bytes."""
-    import bm25s
+class Filter(NamedTuple):
+    """Keeps a search to some tools; None leaves a column open."""
 
-    progress = progress or Quiet()
-    with Catalog.open(catalog_path) as catalog:
-        rows = catalog.relation(_TEXTS).fetchall()
-        build_hash = catalog.build_hash
-    if not rows:
-        raise RunError(f"The catalog at {catalog_path} holds no tools, so there is nothing to index: check its sources")
-    progress.start(len(rows), "tools")
-    terms, vocabulary = Terms(), dict[str, int]()
-    bags: list[list[int]] = []
-    splits = np.zeros(len(rows), dtype=np.uint8)
-    for number, row in enumerate(rows):
-        bag: list[int] = []
-        for text, weight in zip(row, _WEIGHTS.values(), strict=True):
-            bag += [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text)] * weight
-        bags.append(bag)
-        splits[number] = _SPLIT_NAMES.index(split_of(provider=row[3], service=row[2]))
-        if number % _STEP == _STEP - 1:
-            progress.advance(_STEP)
-    progress.advance(len(rows) % _STEP)
-    engine = bm25s.BM25(k1=_K1, b=_B, method="lucene")
-    engine.index((bags, vocabulary), show_progress=False)
-    out.mkdir(parents=True, exist_ok=True)
-    engine.save(str(out), show_progress=False)
-    np.save(out / _SPLITS, splits)
-    (out / _NAMES).write_bytes(orjson.dumps([row[0] for row in rows]))
-    write_json(out / _META, {"version": INDEX_VERSION, "tools": len(rows), "build_hash": build_hash})
-    return len(rows)
+    provider: str | None = None
+    service: str | None = None
+    effect: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,31 +63,42 @@ class ToolIndex:
     build_hash: str
     """Of the catalog that was indexed; compare with `Catalog.build_hash`."""
     names: list[str]
-    _engine: bm25s.BM25
-    _masks: dict[Split, npt.NDArray[np.bool_]]
-    _terms: Terms
+    values: dict[str, list[str]]
+    """What may stand in each column that a `Filter` looks at."""
+    _terms: dict[str, int]
+    _tools: Impacts
+    _services: Impacts
+    _columns: dict[str, npt.NDArray[Any]]
+    _words: Terms
+    _masks: dict[tuple[Split | None, Filter], npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, directory: str | Path, catalog: Catalog | None = None) -> Self:
         """Map the index into memory. Raises `RunError` where it is missing, damaged, or made from another catalog."""
-        import bm25s
-
         directory = Path(directory).resolve()
         try:
-            meta = orjson.loads((directory / _META).read_bytes())
-            names = orjson.loads((directory / _NAMES).read_bytes())
-            splits = np.load(directory / _SPLITS, allow_pickle=False)
-            engine = bm25s.BM25.load(str(directory), mmap=True, show_progress=False)
+            meta = orjson.loads((directory / META).read_bytes())
+            if meta["version"] != INDEX_VERSION:
+                raise _other(directory)
+            names, terms = (orjson.loads((directory / file).read_bytes()) for file in (NAMES, TERMS))
+            mapped = {name: _map(directory / f"{name}.npy") for name in FILES}
         except FileNotFoundError as error:
             raise RunError(f"There is no search index at {directory}: run `paraagent catalog build`") from error
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunError(f"The search index at {directory} is damaged: run `paraagent catalog build`") from error
-        if meta["version"] != INDEX_VERSION or (catalog is not None and catalog.build_hash != meta["build_hash"]):
-            raise RunError(
-                f"The search index at {directory} was made from another catalog: run `paraagent catalog build`"
-            )
-        masks: dict[Split, Any] = {name: splits == number for number, name in enumerate(_SPLIT_NAMES)}
-        return cls(directory, meta["build_hash"], names, engine, masks, Terms())
+        if catalog is not None and catalog.build_hash != meta["build_hash"]:
+            raise _other(directory)
+        return cls(
+            directory,
+            meta["build_hash"],
+            names,
+            meta["values"],
+            {term: number for number, term in enumerate(terms)},
+            Impacts(*(mapped[f"{TOOLS}.{part}"] for part in Impacts._fields)),
+            Impacts(*(mapped[f"{SERVICES}.{part}"] for part in Impacts._fields)),
+            {column: mapped[column] for column in COLUMNS},
+            Terms(asking=True),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ToolIndex.load, (self.directory,)
@@ -124,23 +106,97 @@ class ToolIndex:
     def __len__(self) -> int:
         return len(self.names)
 
-    def search(self, slots: Sequence[str], k: int, *, split: Split | None = None) -> list[list[Hit]]:
-        """The best `k` tools for each slot, best first, ties by name; `split` keeps to services of that split.
+    def search(
+        self, slots: Sequence[str], k: int, *, split: Split | None = None, where: Filter | None = None
+    ) -> list[list[Hit]]:
+        """The best `k` tools for each slot, best first, ties by name.
 
-        A tool that shares no word with the slot is no hit, so there may be fewer than `k`.
+        A tool that shares no word with the slot, nor its service, is no hit, so there may be fewer than `k`.
+
+        Args:
+            slots: what a tool must do, in words, or whole requests.
+            split: only services of that split.
+            where: only tools with these values.
         """
-        mask = None if split is None else self._masks[split]
+        mask = self._mask(split, where or Filter())
         found = {slot: self._best(slot, k, mask) for slot in dict.fromkeys(slots)}
         return [found[slot] for slot in slots]
 
+    def _mask(self, split: Split | None, where: Filter) -> npt.NDArray[np.bool_] | None:
+        """Which tools may be found; None for all."""
+        wanted = {column: value for column, value in where._asdict().items() if value is not None}
+        if split is None and not wanted:
+            return None
+        key = (split, where)
+        if key not in self._masks:
+            mask = np.ones(len(self.names), dtype=np.bool_)
+            if split is not None:
+                mask &= self._columns["split"] == _SPLITS.index(split)
+            for column, value in wanted.items():
+                known = self.values[column]
+                mask &= self._columns[column] == (known.index(value) if value in known else len(known))
+            self._masks[key] = mask
+        return self._masks[key]
+
     def _best(self, slot: str, k: int, mask: npt.NDArray[np.bool_] | None) -> list[Hit]:
-        ids = self._engine.get_tokens_ids(list(dict.fromkeys(self._terms(slot))))
-        if not ids or k < 1:
+        scores = self._scores(slot)
+        if scores is None or k < 1:
             return []
-        scores = self._engine.get_scores_from_ids(ids, weight_mask=mask)
-        candidates = np.flatnonzero(scores)
-        if len(candidates) > k:
-            values = scores[candidates]
-            candidates = candidates[values >= np.partition(values, -k)[-k]]
-        order = np.argsort(-scores[candidates], kind="stable")[:k]
-        return [Hit(self.names[number], float(scores[number])) for number in candidates[order].tolist()]
+        if mask is not None:
+            scores = np.where(mask, scores, np.float32(0))
+        hits: list[Hit] = []
+        families: set[int] = set()
+        for number in _descending(scores, 2 * k):
+            family = int(self._columns["family"][number])
+            if family not in families:
+                families.add(family)
+                hits.append(Hit(self.names[number], float(scores[number])))
+                if len(hits) == k:
+                    break
+        return hits
+
+    def _scores(self, slot: str) -> Floats | None:
+        """(tools,), or None where no word of the slot is known."""
+        sentences = [terms for text in _SENTENCE.split(slot) if (terms := self._known(text))]
+        if len(sentences) < 2:
+            return self._score(sentences[0], _LIFT) if sentences else None
+        whole = self._score(self._known(slot), _REQUEST_LIFT)
+        parts = [self._score(terms, _LIFT) for terms in sentences]
+        tops = np.array([part.max() for part in parts], dtype=np.float32)
+        fused = np.zeros_like(whole)
+        for part, top in zip(parts, tops, strict=True):
+            np.maximum(fused, part * (min(1.0, _STRONG * top / tops.max()) / top), out=fused)
+        fused += whole / whole.max()
+        return fused
+
+    def _known(self, text: str) -> list[int]:
+        return [self._terms[term] for term in dict.fromkeys(self._words(text)) if term in self._terms]
+
+    def _score(self, terms: list[int], lift: float) -> Floats:
+        of_service = np.zeros(len(self.values["place"]), dtype=np.float32)
+        self._services.add(terms, of_service)
+        scores: Floats = (of_service * np.float32(lift))[self._columns["place"]]
+        self._tools.add(terms, scores)
+        return scores
+
+
+def _descending(scores: Floats, at_once: int) -> Iterator[int]:
+    """Tools with a score above 0, best first, ties by number; sorts no more than it has to."""
+    candidates = np.flatnonzero(scores)
+    given = 0
+    while given < len(candidates):
+        size = min(len(candidates), at_once)
+        values = scores[candidates]
+        chosen = candidates[values >= np.partition(values, -size)[-size]]
+        order = chosen[np.argsort(-scores[chosen], kind="stable")]
+        yield from order[given:].tolist()
+        given, at_once = len(order), 4 * len(order)
+
+
+def _map(path: Path) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+def _other(directory: Path) -> RunError:
+    return RunError(f"The search index at {directory} was made from another catalog: run `paraagent catalog build`")

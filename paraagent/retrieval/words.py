@@ -1,4 +1,4 @@
-"""Words of tool texts and of slots: identifiers come apart, common words go, English endings are cut.
+"""Words of tool texts and of requests: identifiers come apart, common words go, English endings are cut.
 
 `calendar.events.listV2` and "list the calendar's events" must meet. A word is looked at once and its terms are kept,
 since eighty thousand tools repeat the same few ten thousand words.
@@ -12,9 +12,34 @@ import Stemmer
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 _WORD = re.compile(r"[^\W_]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _APOSTROPHE = re.compile(r"['’]s?\b")
 _STOP = frozenset(STOPWORDS_EN_PLUS)
+_ASKING = frozenset(
+    [
+        *("additionally", "also", "api", "apis", "appreciate", "assist", "assistance", "besides", "could", "currently"),
+        *("ensure", "finally", "firstly", "furthermore", "give", "great", "greatly", "hello", "help", "helpful", "hi"),
+        *("interested", "kindly", "know", "lastly", "let", "like", "looking", "lot", "may", "might", "moreover"),
+        *("need", "needs", "please", "plan", "planning", "provide", "recently", "secondly", "show", "soon", "suggest"),
+        *(
+            "tell",
+            "thank",
+            "thanks",
+            "then",
+            "tool",
+            "tools",
+            "try",
+            "trying",
+            "us",
+            "use",
+            "using",
+            "want",
+            "wants",
+            "would",
+        ),
+    ]
+)
+"""Words of asking: rare in the texts of tools, so they would weigh much, and they say nothing of the need."""
 _JOINED_PARTS = 2
 """`GitHub`, `EC2` and `eventId` also count as one word; longer compounds name one tool and would fill the index."""
 
@@ -22,7 +47,9 @@ _JOINED_PARTS = 2
 class Terms:
     """Turns text into terms. Not shared between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, asking: bool = False) -> None:
+        """`asking` leaves out the words of asking as well: for requests, not for the texts of tools."""
+        self._stop = _STOP | _ASKING if asking else _STOP
         self._stemmer = Stemmer.Stemmer("english")
         self._known: dict[str, tuple[str, ...]] = {}
 
@@ -41,4 +68,4 @@ class Terms:
         parts = [part.lower() for part in _PART.findall(word)] if word.isascii() else [word.lower()]
         if len(parts) == _JOINED_PARTS:
             parts.append("".join(parts))
-        return tuple(self._stemmer.stemWords([part for part in parts if part not in _STOP]))
+        return tuple(self._stemmer.stemWords([part for part in parts if part not in self._stop]))

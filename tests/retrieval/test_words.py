@@ -18,6 +18,7 @@ from paraagent.retrieval.words import Terms
         ("eventId", ["event", "id", "eventid"]),
         ("GitHub", ["git", "hub", "github"]),
         ("EC2", ["ec", "2", "ec2"]),
+        ("short URLs by IDs", ["short", "url", "id"]),
         ("/v1/{order_id}/items", ["v", "1", "v1", "order", "id", "item"]),
         ("the customer's orders", ["custom", "order"]),
         ("créer une tâche", ["créer", "une", "tâche"]),
@@ -26,6 +27,12 @@ from paraagent.retrieval.words import Terms
 )
 def test_a_text_comes_apart_into_terms(text: str, expected: list[str]) -> None:
     assert Terms()(text) == expected
+
+
+def test_words_of_asking_say_nothing_of_the_need() -> None:
+    request = "I would also like to know the prayer times, please."
+    assert Terms(asking=True)(request) == ["prayer", "time"]
+    assert Terms()(request) == ["would", "also", "like", "know", "prayer", "time", "pleas"]
 
 
 @given(st.text(max_size=80))

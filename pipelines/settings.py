@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 import typing
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import BaseModel, ValidationError
 
 from paraagent.config import Profile
@@ -51,13 +51,26 @@ def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()
     return _check(_merge(data, given), "--set")
 
 
+def profile_name(profile: str) -> str:
+    """The name under which the artifacts of a built-in profile or of a TOML file are found.
+
+    Raises:
+        UsageError: the file is missing or wrong.
+    """
+    return load_profile(profile).name if _is_path(profile) else profile
+
+
+def _is_path(profile: str) -> bool:
+    return profile.endswith(".toml") or "/" in profile
+
+
 def _folder() -> Path:
     """The folder of the built-in profiles; a real folder, since fixtures beside them are named by path."""
     return Path(str(resources.files("pipelines") / "profiles"))
 
 
 def _find(profile: str) -> Path:
-    if profile.endswith(".toml") or "/" in profile:
+    if _is_path(profile):
         path = Path(profile).expanduser().absolute()
         if not path.is_file():
             raise UsageError(f"There is no profile file {profile}: give the path of a TOML file or one of {_listing()}")
@@ -76,7 +89,7 @@ def _listing() -> str:
 
 def _check(data: dict[str, Any], where: str) -> Profile:
     try:
-        return Profile.model_validate_json(orjson.dumps(data))
+        return Profile.model_validate_json(json.dumps(data))
     except (ValidationError, TypeError) as error:
         if isinstance(error, ValidationError):
             raise UsageError(_sentence(error, where)) from error
@@ -87,15 +100,20 @@ def _sentence(error: ValidationError, where: str) -> str:
     """The first fault in words; the rest counted."""
     faults = error.errors()
     fault = faults[0]
-    location = [str(part) for part in fault["loc"]]
+    location = [str(part) for part in fault["loc"] if part != "[key]"]
     key = ".".join(location)
     if fault["type"] == "extra_forbidden":
         text = _unknown(key, where)
     else:
         message = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
-        value = orjson.dumps(fault["input"]).decode() if not isinstance(fault["input"], dict) else "a table"
-        text = f"The setting {key} in {where} {message}, not {value}"
+        if fault["type"] == "too_short":
+            message = "should not be empty"
+        text = f"The setting {key} in {where} {message}, not {_shown(fault['input'])}"
     return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"
+
+
+def _shown(value: Any) -> str:
+    return "a table" if isinstance(value, dict) else json.dumps(value)
 
 
 def _unknown(key: str, where: str) -> str:

@@ -18,6 +18,8 @@ from paraagent.catalog.shards import SCHEMAS, shard
 ROW_GROUP = 16_384
 """Rows of a block; small ones let a look-up by name skip most of the file."""
 _BATCH = 65_536
+_STORAGE = "v1.3.0"
+"""The last format whose header holds no random identifier: same rows, same bytes."""
 _FILE_NAME = "catalog.duckdb"
 
 
@@ -39,7 +41,8 @@ class Loader:
         self._private.unlink(missing_ok=True)
         self._connection = duckdb.connect(config={"threads": threads, "preserve_insertion_order": True})
         target = str(self._private).replace("'", "''")
-        self._connection.execute(f"ATTACH '{target}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})")
+        options = f"STORAGE_VERSION '{_STORAGE}', ROW_GROUP_SIZE {ROW_GROUP}"
+        self._connection.execute(f"ATTACH '{target}' AS catalog ({options})")
         self._connection.execute("USE catalog")
         self._connection.execute("SET zstd_min_string_length = 64")
         self._connection.execute(schema_sql())

@@ -20,6 +20,7 @@ VIEWS = Path(__file__).parents[2] / "sql" / "views.sql"
 _NEEDS = re.compile(r"^-- needs: (\w+)$", re.MULTILINE)
 _VIEW = re.compile(r"CREATE VIEW (\w+)")
 _MISSING_TABLE = re.compile(r"Table with name \"?(\w+)\"? does not exist")
+_CANDIDATES = re.compile(r'(?:Candidate bindings|Did you mean)[: ]+"?([^"\n]+)"')
 _BATCH = 2_048
 
 
@@ -112,6 +113,8 @@ class QuerySession:
         if len(statements) != 1:
             raise UsageError(f"Give exactly one SELECT, not {len(statements)} statements")
         kind = statements[0].type.name
+        if kind == "MULTI":
+            raise UsageError("Only one plain SELECT is allowed: name the values of PIVOT with IN (…)")
         if kind != "SELECT":
             raise UsageError(f"Only a SELECT is allowed, not {kind}: `paraagent sql` reads and never writes")
 
@@ -134,7 +137,7 @@ class QuerySession:
         if missing:
             present = ", ".join(sorted(name for name, there in self.views.items() if there))
             return UsageError(f"There is no table {missing[1]}: the tables are {present}")
-        return UsageError(f"The SQL cannot be run: {text}")
+        return UsageError(f"The SQL cannot be run: {text}{_candidates(error)}; `paraagent sql --query` lists examples")
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, there: set[str]) -> dict[str, bool]:
@@ -150,6 +153,12 @@ def _create_views(connection: duckdb.DuckDBPyConnection, there: set[str]) -> dic
 
 def _quoted(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def _candidates(error: duckdb.Error) -> str:
+    """The names that the database would have understood."""
+    found = _CANDIDATES.search(str(error))
+    return f" (did you mean {found[1].strip()}?)" if found else ""
 
 
 def _first_line(error: duckdb.Error) -> str:

@@ -75,8 +75,11 @@ def search(
 
     Example: paraagent catalog search "create a calendar event" "current weather in a city" -k 3
     """
+    from paraagent.errors import UsageError
     from paraagent.retrieval.index import ToolIndex
 
+    if not all(slot.strip() for slot in slots):
+        raise UsageError('A slot is empty: say what a tool must do, for example "create a calendar event"')
     with _open(profile) as catalog:
         found = ToolIndex.load(catalog.path.parent / "index", catalog).search(slots, k, split=split)
         tools = catalog.get_many(hit.name for hits in found for hit in hits)

@@ -24,8 +24,10 @@ def clean(
 
     home = Home.locate()
     found = leftovers(home)
-    with home.writable():
-        removed = found if dry_run else [leftover for leftover in found if remove(leftover)]
+    removed = found
+    if found and not dry_run:
+        with home.writable():
+            removed = [leftover for leftover in found if remove(leftover)]
     locked = [leftover for leftover in found if leftover not in removed]
     freed = sum(leftover.size for leftover in removed)
     if json:

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paraagent.errors import RunError, UsageError
+from paraagent.errors import RunError
 
 if TYPE_CHECKING:
     from pipelines.home import Home
 
 
 def current_profile(home: Home, named: str | None) -> str | None:
-    """The profile meant: the one named, else the one that ran last, else any; None in an empty home.
+    """The profile meant: the one named (or its TOML file), else the one that ran last, else any; None in an empty home.
 
     Raises:
-        UsageError: nothing was ever built for the profile named.
+        UsageError: there is no such profile.
+        RunError: nothing was built for it yet.
     """
     from pipelines.record import read_records
+    from pipelines.settings import load_profile, profile_name
 
     profiles = home.current()
     if named is None:
         ran = [record.get("profile", {}).get("name") for record in reversed(read_records(home))]
         return next((name for name in [*ran, *sorted(profiles)] if name in profiles), None)
+    given, named = named, profile_name(named)
     if named not in profiles:
-        near = difflib.get_close_matches(named, profiles, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"run `paraagent run --profile {named}`"
-        raise UsageError(f"Nothing was built for the profile {named} in {home.root}: {hint}")
+        load_profile(given)  # a name that no profile has gets its own sentence
+        others = f" (built are {', '.join(sorted(profiles))})" if profiles else ""
+        raise RunError(
+            f"Nothing was built for the profile {named} in {home.root}{others}: run `paraagent run --profile {given}`"
+        )
     return named
+
+
+def require_artifact(home: Home, named: str | None, stage: str) -> Path:
+    """The complete artifact of a stage, of the profile that `current_profile` finds.
+
+    Raises:
+        UsageError: there is no such profile.
+        RunError: the stage was not built for it yet.
+    """
+    from pipelines.manifest import MANIFEST
+
+    profile = current_profile(home, named)
+    if profile is None:
+        raise RunError(f"Nothing was built in {home.root}: run `paraagent run`")
+    path = home.current_artifact(profile, stage)
+    if path is None or not (path / MANIFEST).is_file():
+        raise RunError(
+            f"There is no {stage} of the profile {profile} in {home.root}: run `paraagent run --profile"
+            f" {named or profile}`"
+        )
+    return path
 
 
 def current_catalog(home: Home, named: str | None) -> Path | None:
     """The catalog of the profile named, else the one that was built or used last; None where there is none."""
-    directory = home.current_artifact(named, "catalog") if current_profile(home, named) and named else None
+    profile = current_profile(home, named) if named else None
+    directory = home.current_artifact(profile, "catalog") if profile else None
     path = directory / "catalog.duckdb" if directory else home.catalog_path
     return path.resolve() if path.exists() else None
 

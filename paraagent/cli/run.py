@@ -45,9 +45,11 @@ def run(
     with shown:
         runner = Runner(request, home, progress)
         try:
-            with terminated_is_interrupted():
+            with terminated_is_interrupted() as heard:
                 outcomes = runner.run() if runner.nothing_to_do else _in_prefect(runner, profile, set_ or [], debug)
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, Exception) as error:
+            if not (heard or isinstance(error, KeyboardInterrupt)):
+                raise
             # Libraries pass the interrupt on to this thread while they close; it has been heard.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             where = f" in {runner.now.stage.name}" if runner.now else ""
@@ -75,15 +77,21 @@ def _in_prefect(runner: Runner, profile: str, overrides: list[str], debug: bool)
 
 
 @contextmanager
-def terminated_is_interrupted() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C, so that a stopped job leaves its run in order too."""
+def terminated_is_interrupted() -> Iterator[list[int]]:
+    """Treat SIGTERM as Ctrl-C, so that a stopped job leaves its run in order too.
 
-    def interrupt(_number: int, _frame: object) -> None:
+    Gives the list of what was heard: where the whole process group is stopped, the run's own Prefect server goes as
+    well, and what fails without it is part of the interrupt.
+    """
+    heard: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        heard.append(number)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        yield heard
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -144,10 +144,14 @@ def _line(row: dict[str, Any]) -> str:
     import orjson
 
     try:
-        return orjson.dumps(row, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return orjson.dumps(row, default=_text, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # whole numbers beyond 64 bits: as text, so that no reader rounds them
         wide = {name: str(value) if isinstance(value, int) else value for name, value in row.items()}
-        return orjson.dumps(wide, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return orjson.dumps(wide, default=_text, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _text(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _objects(answer: Answer) -> Iterator[dict[str, Any]]:

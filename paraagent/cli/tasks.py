@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List and show the synthesised tasks.")
 
-ProfileOption = Annotated[str, typer.Option(help="The profile whose tasks are meant.")]
+ProfileOption = Annotated[str | None, typer.Option(help="This profile's tasks, not the last run's.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -22,7 +21,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def list_(
     split: Annotated[str | None, typer.Option(help="Only train, validation or test.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many.")] = 20,
-    profile: ProfileOption = "quick",
+    profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
     """List tasks: id, shape, reach and request.
@@ -47,7 +46,7 @@ def list_(
 
 
 @app.command()
-def show(task_id: str, profile: ProfileOption = "quick", json: JsonOption = False) -> None:
+def show(task_id: str, profile: ProfileOption = None, json: JsonOption = False) -> None:
     """Show one task: its request, the calls that solve it and the facts of a right answer.
 
     Example: paraagent tasks show test-00001
@@ -71,7 +70,7 @@ def show(task_id: str, profile: ProfileOption = "quick", json: JsonOption = Fals
                 console.print(f"    {atom.path} = {atom.value}", markup=False)
 
 
-def _find(task_id: str, profile: str) -> Task:
+def _find(task_id: str, profile: str | None) -> Task:
     from difflib import get_close_matches
 
     from paraagent.errors import UsageError
@@ -83,34 +82,20 @@ def _find(task_id: str, profile: str) -> Task:
     raise UsageError(f"There is no task {task_id}" + (f": did you mean {near[0]}?" if near else ""))
 
 
-def _tasks(profile: str) -> Iterator[Task]:
+def _tasks(profile: str | None) -> Iterator[Task]:
     """Raises `RunError` where the profile has no tasks yet."""
+    from paraagent.cli.current import require_artifact
     from paraagent.errors import RunError
     from paraagent.files import read_lines
     from paraagent.task import Task
+    from pipelines.home import Home
 
-    path = _artifact(profile) / "tasks.jsonl"
+    path = require_artifact(Home.locate(), profile, "tasks") / "tasks.jsonl"
     try:
         for row in read_lines(path):
             yield Task.model_validate(row)
     except ValueError as error:
-        advice = f"run `paraagent run --profile {profile}`, which builds it again"
-        raise RunError(f"{path} is damaged: {advice}") from error
-
-
-def _artifact(profile: str) -> Path:
-    from paraagent.errors import RunError
-    from pipelines.home import Home
-    from pipelines.settings import load_profile
-
-    home = Home.locate()
-    path = home.current_artifact(profile, "tasks")
-    if path is None or not (path / "tasks.jsonl").is_file():
-        load_profile(profile)  # an unknown name has a sentence of its own
-        raise RunError(
-            f"There are no tasks of the profile {profile} in {home.root}: run `paraagent run --profile {profile}`"
-        )
-    return path
+        raise RunError(f"{path} is damaged: `paraagent run` builds it again") from error
 
 
 def _shape(task: Task) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
 from paraagent.catalog.splits import service_family, split_of
-from paraagent.errors import UsageError
 from paraagent.progress import Progress, Quiet
 from paraagent.seeds import derive, rng
 from paraagent.task import Atom, Reach, ReferenceCall, Slot, Split, Task
@@ -27,7 +26,7 @@ from paraagent.toolenv.simulator import GroundedSimulator
 
 if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
-    from paraagent.config import EnvConfig, TasksConfig
+    from paraagent.config import EnvConfig, ShapeName, TasksConfig
     from paraagent.retrieval.index import ToolIndex
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ _CHUNK = 192
 _ROUNDS = 4
 """How often a tool may serve, with other arguments, where the catalog is small."""
 _REACHES: tuple[tuple[Reach, float], ...] = (("service", 0.3), ("provider", 0.2), ("providers", 0.5))
-_WIDTHS = {"single": 1, "parallel-2": 2, "parallel-3": 3}
+_WIDTHS: dict[ShapeName, int] = {"single": 1, "parallel-2": 2, "parallel-3": 3}
 
 
 class _Candidate(NamedTuple):
@@ -69,11 +68,7 @@ class Synthesis(NamedTuple):
 def synthesise(
     catalog: Catalog, index: ToolIndex, config: TasksConfig, env: EnvConfig, seed: int, progress: Progress | None = None
 ) -> Synthesis:
-    """Make the tasks of every split; fewer than asked for where the catalog holds too little. Same inputs, same tasks.
-
-    Raises:
-        UsageError: `config.shapes` names an unknown shape or only weights of zero.
-    """
+    """Make the tasks of every split, fewer where the catalog holds too little. Same inputs, same tasks."""
     progress = progress or Quiet()
     wanted: dict[Split, int] = {"train": config.train, "validation": config.validation, "test": config.test}
     progress.start(sum(wanted.values()), "tasks")
@@ -293,11 +288,8 @@ def _shuffled(items: Sequence[T], choices: random.Random) -> list[T]:
     return choices.sample(items, len(items))
 
 
-def _widths(shapes: dict[str, float], count: int) -> list[int]:
+def _widths(shapes: Mapping[ShapeName, float], count: int) -> list[int]:
     """The width of each task, shares by largest remainder, wide ones first since they are hardest to fill."""
-    unknown = sorted(shapes.keys() - _WIDTHS)
-    if unknown or not sum(shapes.values()) > 0 or min(shapes.values()) < 0:
-        raise UsageError(f"tasks.shapes must give weights to {', '.join(_WIDTHS)}, not {', '.join(unknown) or shapes}")
     total = sum(shapes.values())
     exact = {shape: count * weight / total for shape, weight in sorted(shapes.items())}
     counts = {shape: int(share) for shape, share in exact.items()}

@@ -196,7 +196,7 @@ def test_query_without_a_name_lists_them(rest: tuple[str, ...], run: Run) -> Non
         (("--query", "who_returns", "--param", "field"), "--param takes name=value"),
         (("--query", "biggest_services", "--param", "limit=many"), "Could not convert"),
         (("SELECT 1", "--format", "xml"), "xml"),
-        (("SELECT 1", "--profile", "nine"), "Nothing was built for the profile nine"),
+        (("SELECT 1", "--profile", "nine"), "There is no profile nine"),
     ],
 )
 def test_wrong_sql_is_one_sentence_and_exit_code_2(words: tuple[str, ...], says: str, run: Run) -> None:

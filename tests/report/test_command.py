@@ -54,7 +54,7 @@ def test_a_profile_without_a_report_is_one_sentence_that_names_the_way_out(home:
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert "paraagent run --profile quick" in run.stderr
-    assert "made-up" in run.stderr
+    assert "built are made-up" in run.stderr
 
 
 def test_the_terminal_table_has_one_row_a_system() -> None:

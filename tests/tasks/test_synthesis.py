@@ -12,7 +12,6 @@ from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.splits import split_of
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, TasksConfig
-from paraagent.errors import UsageError
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.atoms import states
 from paraagent.tasks.synthesis import Synthesis, synthesise
@@ -116,8 +115,3 @@ def test_a_catalog_that_holds_too_little_gives_fewer_tasks(tiny_catalog: Catalog
     few = synthesise(tiny_catalog, tiny_index, TasksConfig(train=500, validation=50, test=50), EnvConfig(), seed=1)
     assert 0 < len(few.tasks) < 600
     assert sum(few.rejected.values()) > 0
-
-
-def test_an_unknown_shape_is_wrong_usage(tiny_catalog: Catalog, tiny_index: ToolIndex) -> None:
-    with pytest.raises(UsageError, match=r"tasks\.shapes must give weights to .*, not chain-2"):
-        synthesise(tiny_catalog, tiny_index, TasksConfig(shapes={"chain-2": 1.0}), EnvConfig(), seed=1)

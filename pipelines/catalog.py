@@ -7,6 +7,8 @@ Artifact: `catalog.duckdb` (tables of `sql/schema.sql`), `catalog.pack` (its too
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from paraagent.config import MachineConfig, Profile
@@ -22,28 +24,52 @@ def processes(machine: MachineConfig) -> int:
 
 
 def build(context: StageContext) -> StageResult:
-    """Build the catalog, then index it."""
+    """Build the catalog, then index it. Added sources go on top of the nearest catalog that is there without them."""
     from paraagent.catalog.build import build_catalog
     from paraagent.catalog.store import pack_catalog
     from paraagent.retrieval.index import build_index
 
     config = context.profile.catalog
-    workers = processes(context.profile.machine)
-    built = build_catalog(config, context.downloads, context.out, workers, context.progress)
+    take_in = partial(
+        build_catalog, config, context.downloads, context.out, processes(context.profile.machine), context.progress
+    )
+    base, there = _nearest(context.profile, context.home)
+    file = context.out / "catalog.duckdb"
+    built = None if base else take_in()
+    for position in range(there, len(config.added)):
+        before = base / file.name if base and built is None else file
+        built = take_in(sources=config.added[position : position + 1], base=before)
+    assert built is not None
     context.progress.message("indexing tools for search")
-    pack_catalog(context.out / "catalog.duckdb")
-    build_index(context.out / "catalog.duckdb", context.out / "index", context.progress)
+    pack_catalog(file, base / file.name if base else None)
+    build_index(file, context.out / "index", context.progress, reuse=base / "index" if base else None)
     return StageResult(
         rows=built["rows"],
         metrics={"with_returns": built["with_returns"], "quarantine": built["quarantine"], "seconds": built["seconds"]},
     )
 
 
+def _nearest(profile: Profile, home: Path) -> tuple[Path | None, int]:
+    """The complete catalog of the same settings with most of the added sources but not all, and how many it has."""
+    from pipelines.manifest import Damage, read_manifest, verify
+    from pipelines.plan import fingerprint
+
+    added = profile.catalog.added
+    for count in reversed(range(len(added))):
+        fewer = profile.model_copy(update={"catalog": profile.catalog.model_copy(update={"added": added[:count]})})
+        directory = home / "artifacts" / STAGE.name / fingerprint(STAGE, fewer, {}, external(fewer, home))
+        with suppress(Damage):
+            if (manifest := read_manifest(directory)) is not None:
+                verify(directory, manifest)
+                return directory, count
+    return None, 0
+
+
 def external(profile: Profile, home: Path) -> dict[str, str]:
     """Content hashes of the files that `openapi:` sources name; archives are pinned by version and need none."""
     from paraagent.catalog.crawl import parse_spec, snapshot
 
-    specs = [parse_spec(text) for text in profile.catalog.sources]
+    specs = [parse_spec(text) for text in (*profile.catalog.sources, *profile.catalog.added)]
     return {spec.text: snapshot(Path(spec.name)) for spec in specs if spec.scheme == "openapi"}
 
 

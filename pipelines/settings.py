@@ -209,8 +209,9 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 def _resolve(data: dict[str, Any], folder: Path) -> None:
     """Make relative files absolute: they are meant from the profile's folder, or from here in `--set`."""
     catalog = data.get("catalog")
-    if isinstance(catalog, dict) and isinstance(catalog.get("sources"), list):
-        catalog["sources"] = [_absolute(source, folder) for source in catalog["sources"]]
+    for key in ("sources", "added"):
+        if isinstance(catalog, dict) and isinstance(catalog.get(key), list):
+            catalog[key] = [_absolute(source, folder) for source in catalog[key]]
     model = data.get("model")
     if isinstance(model, dict) and "source" in model:
         model["source"] = _absolute(model["source"], folder)

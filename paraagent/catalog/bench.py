@@ -27,7 +27,7 @@ def bench_catalog(
 
     Returns seconds, bytes and counts; `peak_rss_bytes` is the highest sum over this process and its workers.
     """
-    archives = fetch_all(config, downloads, progress)
+    archives = fetch_all(config.sources, downloads, progress)
     scratch.mkdir(parents=True, exist_ok=True)
     progress.message("reading the documents only")
     start = time.perf_counter()

@@ -9,8 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,27 @@ TABLES = ("tools", "parameters", "fields", "quarantine", "build_info")
 
 
 def build_catalog(
-    config: CatalogConfig, downloads: Path, out: Path, processes: int, progress: Progress
+    config: CatalogConfig,
+    downloads: Path,
+    out: Path,
+    processes: int,
+    progress: Progress,
+    *,
+    sources: Sequence[str] = (),
+    base: Path | None = None,
 ) -> dict[str, Any]:
     """Write `out/catalog.duckdb` and return its counts and the seconds of each phase.
+
+    Args:
+        sources: specs to take in; by default those of the config.
+        base: a finished catalog that they are added to: what it holds keeps its names, and nothing of it is read again.
 
     Raises:
         UsageError: a source spec that cannot be read or names nothing.
         RunError: a source that cannot be had, an archive that cannot be read, a full disk, no tool at all.
     """
     clock = _Clock()
-    archives = fetch_all(config, downloads, progress)
+    archives = fetch_all(sources or config.sources, downloads, progress)
     clock.lap("fetch")
     out.mkdir(parents=True, exist_ok=True)
     for stale in out.glob(".shards-*"):
@@ -52,7 +62,7 @@ def build_catalog(
         for done in run(convert_chunk, _noted(chunks(archives, config.exclude), origin_of), config, folder, processes):
             progress.advance(done.documents)
         clock.lap("convert")
-        loader = Loader(out, processes)
+        loader = Loader(out, processes, base)
         counts = _load(loader, folder, origin_of, archives, config, progress, clock)
         loader.publish()
         clock.lap("publish")
@@ -69,9 +79,9 @@ def build_catalog(
     return {**counts, "seconds": clock.seconds}
 
 
-def fetch_all(config: CatalogConfig, downloads: Path, progress: Progress) -> list[Archive]:
-    """Every source of the config, verified; specs are all read before anything is fetched."""
-    return [fetch(spec, downloads, progress) for spec in [parse_spec(text) for text in config.sources]]
+def fetch_all(sources: Sequence[str], downloads: Path, progress: Progress) -> list[Archive]:
+    """Every source, verified; specs are all read before anything is fetched."""
+    return [fetch(spec, downloads, progress) for spec in [parse_spec(text) for text in sources]]
 
 
 def _noted(stream: Iterator[Chunk], seen: list[Chunk]) -> Iterator[Chunk]:
@@ -92,8 +102,9 @@ def _load(
 ) -> dict[str, Any]:
     table, sizes = read_shards(folder, "tools", len(origins))
     owners = [chunk for chunk, size in zip(origins, sizes, strict=True) for _ in range(size)]
-    chosen = select(table, [chunk.source for chunk in owners], [chunk.origin.kind for chunk in owners])
-    if not chosen.rows:
+    prior = loader.prior(set(table.column("provider").to_pylist()))
+    chosen = select(table, [chunk.source for chunk in owners], [chunk.origin.kind for chunk in owners], prior)
+    if not chosen.rows and not prior.ids:
         raise RunError(
             "No source holds a usable interface: look at sources and exclude in the [catalog] section of the profile"
         )
@@ -103,23 +114,23 @@ def _load(
         "source": [chunk.origin.source for chunk in owners],
         "source_version": [chunk.origin.version for chunk in owners],
     }
-    rows = {"tools": loader.insert("tools", tools(table, chosen, constants))}
+    loader.insert("tools", tools(table, chosen, constants))
     clock.lap("load tools")
     for name in ("parameters", "fields"):
-        rows[name] = loader.insert(name, children(*read_shards(folder, name, len(origins)), sizes, chosen))
+        loader.insert(name, children(*read_shards(folder, name, len(origins)), sizes, chosen))
         clock.lap(f"load {name}")
-    quarantine, reasons = _quarantine(folder, origins, table, chosen, owners)
-    rows["quarantine"] = loader.insert("quarantine", iter([quarantine]))
-    with_returns = len(chosen.rows) - table.column("returns").take(pa.array(chosen.rows)).null_count
-    info = _build_info(archives, config, {**rows, "with_returns": with_returns})
+    loader.insert("quarantine", iter([_quarantine(folder, origins, table, chosen, owners)]))
+    rows = {name: loader.count(name) for name in ("tools", "parameters", "fields", "quarantine")}
+    with_returns = loader.count("tools WHERE returns IS NOT NULL")
+    info = _build_info(archives, config, {**rows, "with_returns": with_returns}, loader.info())
     rows["build_info"] = loader.insert("build_info", iter([info]))
     clock.lap("load rest")
-    return {"rows": rows, "with_returns": with_returns, "quarantine": dict(sorted(reasons.items()))}
+    return {"rows": rows, "with_returns": with_returns, "quarantine": loader.counts("quarantine", "reason")}
 
 
 def _quarantine(
     folder: Path, origins: list[Chunk], table: pa.Table, chosen: Selection, owners: list[Chunk]
-) -> tuple[pa.Table, Counter[str]]:
+) -> pa.Table:
     """What the converters rejected and the copies, sorted."""
     found: list[tuple[str, ...]] = []
     rejected, sizes = read_shards(folder, "quarantine", len(origins))
@@ -134,15 +145,17 @@ def _quarantine(
     names = ["source", "source_name", "provider", "service", "reason", "detail"]
     columns = list(zip(*found, strict=True)) if found else [()] * len(names)
     arrays = [pa.array(column, pa.string()) for column in columns]
-    return pa.table(arrays, names=names), Counter(row[4] for row in found)
+    return pa.table(arrays, names=names)
 
 
-def _build_info(archives: list[Archive], config: CatalogConfig, counts: dict[str, int]) -> pa.Table:
+def _build_info(
+    archives: list[Archive], config: CatalogConfig, counts: dict[str, int], before: dict[str, str]
+) -> pa.Table:
     import duckdb
 
-    info = {f"sha256 {a.spec.source} {a.version}": a.sha256 for a in archives}
+    info = before | {f"sha256 {a.spec.source} {a.version}": a.sha256 for a in archives}
     info |= {f"rows {name}": str(count) for name, count in counts.items()}
-    settings = config.model_dump(mode="json", exclude={"sources"})
+    settings = config.model_dump(mode="json", exclude={"sources", "added"})
     info |= {f"config {key}": orjson.dumps(value).decode() for key, value in settings.items()}
     info |= {"duckdb": duckdb.__version__, "orjson": orjson.__version__, "pyarrow": pa.__version__}
     return pa.table({"key": sorted(info), "value": [info[key] for key in sorted(info)]})

@@ -55,7 +55,12 @@ class Spec(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return "openapi" if self.scheme == "openapi" else KINDS[self.source]
+        return kind_of(self.source)
+
+
+def kind_of(source: str) -> str:
+    """Which converter reads a source, named without its version."""
+    return KINDS.get(source) or source.partition(":")[0]
 
 
 class Archive(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Collection, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraagent.catalog.selection import Selection
-from paraagent.catalog.shards import SCHEMAS, shard
+from paraagent.catalog.crawl import kind_of
+from paraagent.catalog.selection import Prior, Selection, key
+from paraagent.catalog.shards import SCHEMAS, digest_of, shard
 
 ROW_GROUP = 16_384
 """Rows of a block; small ones let a look-up by name skip most of the file."""
@@ -33,20 +35,48 @@ def read_shards(folder: Path, table: str, count: int) -> tuple[pa.Table, list[in
 
 
 class Loader:
-    """One catalog file in the making."""
+    """One catalog file in the making, from nothing or from a copy of a finished one."""
 
-    def __init__(self, out: Path, threads: int) -> None:
+    def __init__(self, out: Path, threads: int, base: Path | None = None) -> None:
         self._final = out / _FILE_NAME
         self._private = out / f".{_FILE_NAME}.{os.getpid()}"
         self._private.unlink(missing_ok=True)
+        if base is not None:
+            shutil.copyfile(base, self._private)
         self._connection = duckdb.connect(config={"threads": threads, "preserve_insertion_order": True})
         target = str(self._private).replace("'", "''")
         options = f"STORAGE_VERSION '{_STORAGE}', ROW_GROUP_SIZE {ROW_GROUP}"
         self._connection.execute(f"ATTACH '{target}' AS catalog ({options})")
         self._connection.execute("USE catalog")
         self._connection.execute("SET zstd_min_string_length = 64")
-        self._connection.execute(schema_sql())
+        if base is None:
+            self._connection.execute(schema_sql())
         self._connection.execute("BEGIN")
+
+    def prior(self, providers: Collection[str]) -> Prior:
+        """What is in the catalog already; copies are recognised for these providers."""
+        rows = self._connection.execute("SELECT lower(name), tool_id FROM catalog.tools").fetchall()
+        same = self._connection.execute(
+            "SELECT source, provider, service, source_name, http_method, path, parameters, tool_id FROM catalog.tools"
+            " WHERE provider IN (SELECT unnest(?::VARCHAR[])) ORDER BY name",
+            [sorted(providers)],
+        ).fetchall()
+        seen = {
+            key(kind_of(source), provider, service, name, method, path, digest_of(parameters.encode())): tool_id
+            for source, provider, service, name, method, path, parameters, tool_id in same
+        }
+        return Prior(frozenset(name for name, _ in rows), frozenset(tool_id for _, tool_id in rows), seen)
+
+    def info(self) -> dict[str, str]:
+        """The facts of `build_info`, taken out: they are written anew."""
+        facts = dict(self._connection.execute("SELECT key, value FROM catalog.build_info").fetchall())
+        self._connection.execute("DELETE FROM catalog.build_info")
+        return facts
+
+    def count(self, what: str) -> int:
+        """`SELECT count(…) FROM …`, as in `tools` or `tools WHERE returns IS NOT NULL`."""
+        [(rows,)] = self._connection.execute(f"SELECT count(*) FROM catalog.{what}").fetchall()
+        return int(rows)
 
     def insert(self, table: str, batches: Iterator[pa.Table]) -> int:
         rows = 0
@@ -57,6 +87,11 @@ class Loader:
             self._connection.unregister("batch")
             rows += batch.num_rows
         return rows
+
+    def counts(self, table: str, column: str) -> dict[str, int]:
+        """Rows by value of a column, sorted by value."""
+        sql = f"SELECT {column}, count(*) FROM catalog.{table} GROUP BY ALL ORDER BY ALL"
+        return dict(self._connection.execute(sql).fetchall())
 
     def publish(self) -> Path:
         self._connection.execute("COMMIT")

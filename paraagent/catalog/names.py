@@ -8,7 +8,7 @@ identity behind it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from paraagent.catalog.text import words
@@ -60,9 +60,9 @@ def _joined(lead: list[str], own: list[str]) -> list[str]:
     return lead + own
 
 
-def assign(wanted: Iterable[tuple[str, str]]) -> list[str]:
-    """Final names for (tool_id, candidate) pairs in order of precedence."""
-    taken: set[str] = set()
+def assign(wanted: Iterable[tuple[str, str]], before: Collection[str] = ()) -> list[str]:
+    """Final names for (tool_id, candidate) pairs in order of precedence; `before` are taken, in lower case."""
+    taken = set(before)
     names = []
     for tool_id, name in wanted:
         digits = 6

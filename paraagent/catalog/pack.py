@@ -12,7 +12,7 @@ import mmap
 import struct
 import zlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -30,14 +30,19 @@ def pack_path(catalog: Path) -> Path:
     return catalog.with_suffix(SUFFIX)
 
 
+def pack_rows(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Compress (name, JSON) for `write_pack`."""
+    for name, row in rows:
+        yield name, zlib.compress(row, _LEVEL)
+
+
 def write_pack(catalog: Path, rows: Iterable[tuple[str, bytes]]) -> Path:
-    """Write the pack of a catalog. `rows` are (name, JSON), sorted by name; equal rows give equal bytes."""
+    """Write the pack of a catalog. `rows` are packed, sorted by name; equal rows give equal bytes."""
     parts: list[bytes] = []
     names: list[str] = []
     ends = array("Q")
     size = 0
-    for name, row in rows:
-        packed = zlib.compress(row, _LEVEL)
+    for name, packed in rows:
         size += len(packed)
         parts.append(packed)
         names.append(name)
@@ -87,10 +92,15 @@ class Pack:
     def get(self, name: str) -> bytes | None:
         """The JSON of a tool's row, or None where there is no such tool."""
         place = self._places.get(name)
-        if place is None:
-            return None
-        start = self._ends[place - 1] if place else 0
-        return zlib.decompress(self._data[start : self._ends[place]])
+        return None if place is None else zlib.decompress(self._slice(place))
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Every name with its packed row, sorted by name."""
+        for name, place in self._places.items():
+            yield name, self._slice(place)
+
+    def _slice(self, place: int) -> bytes:
+        return self._data[self._ends[place - 1] if place else 0 : self._ends[place]]
 
     def close(self) -> None:
         self._data.close()

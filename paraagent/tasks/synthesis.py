@@ -117,6 +117,7 @@ class _Maker:
             widths = [width for width, task in zip(widths, found, strict=True) if task is None]
             if exhausted and not kept:
                 break
+        progress.advance(len(widths))  # what the catalog has no room for
         return tasks
 
     def _played(self, tasks: Sequence[Task | None]) -> list[Task | None]:

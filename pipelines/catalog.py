@@ -46,6 +46,7 @@ def build(context: StageContext) -> StageResult:
     return StageResult(
         rows=built["rows"],
         metrics={"with_returns": built["with_returns"], "quarantine": built["quarantine"], "seconds": built["seconds"]},
+        content={file.name: built["content"]},
     )
 
 

@@ -2,7 +2,7 @@
 
 It lists every file with size and SHA-256, so that damage is noticed before anything is built on it, and says what the
 artifact was made from, with which versions and seeds, and how long it took. Times and machine facts stand here only:
-`digest` covers the files alone, so equal content has an equal digest.
+`digest` covers the content alone, so equal content has an equal digest.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class Manifest(_Record):
     inputs: dict[str, InputEntry]
     external: dict[str, str]
     files: list[FileEntry]
+    content: dict[str, str] = {}
+    """What stands for a file's bytes in the digest, by path: a database of equal tables differs in unused bytes."""
     rows: dict[str, int]
     metrics: dict[str, Any]
     contracts: list[ContractEntry]
@@ -91,8 +93,10 @@ class Manifest(_Record):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the list of files: the identity of the content."""
-        return sha256_bytes(canonical_json([entry.model_dump() for entry in self.files]))
+        """SHA-256 over what every file holds: the identity of the content."""
+        return sha256_bytes(
+            canonical_json([[entry.path, self.content.get(entry.path, entry.sha256)] for entry in self.files])
+        )
 
     @property
     def size(self) -> int:

@@ -207,6 +207,7 @@ class Runner:
             inputs=inputs,
             external=step.external,
             files=list_files(out),
+            content=result.content,
             rows=result.rows,
             metrics=result.metrics,
             contracts=contracts,

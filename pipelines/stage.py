@@ -52,6 +52,8 @@ class StageResult:
     """Counts by data set, e.g. `{"tools": 79099}`."""
     metrics: dict[str, Any] = field(default_factory=dict)
     """JSON values that a person wants to see at once."""
+    content: dict[str, str] = field(default_factory=dict)
+    """A digest that stands for a file, by path, where equal content does not give equal bytes."""
 
 
 @dataclass(frozen=True)

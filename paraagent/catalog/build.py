@@ -25,8 +25,6 @@ from paraagent.config import CatalogConfig
 from paraagent.errors import RunError
 from paraagent.progress import Progress
 
-TABLES = ("tools", "parameters", "fields", "quarantine", "build_info")
-
 
 def build_catalog(
     config: CatalogConfig,
@@ -62,7 +60,7 @@ def build_catalog(
         for done in run(convert_chunk, _noted(chunks(archives, config.exclude), origin_of), config, folder, processes):
             progress.advance(done.documents)
         clock.lap("convert")
-        loader = Loader(out, processes, base)
+        loader = Loader(out, base)
         counts = _load(loader, folder, origin_of, archives, config, progress, clock)
         loader.publish()
         clock.lap("publish")
@@ -125,7 +123,12 @@ def _load(
     info = _build_info(archives, config, {**rows, "with_returns": with_returns}, loader.info())
     rows["build_info"] = loader.insert("build_info", iter([info]))
     clock.lap("load rest")
-    return {"rows": rows, "with_returns": with_returns, "quarantine": loader.counts("quarantine", "reason")}
+    return {
+        "rows": rows,
+        "with_returns": with_returns,
+        "quarantine": loader.counts("quarantine", "reason"),
+        "content": loader.content(),
+    }
 
 
 def _quarantine(

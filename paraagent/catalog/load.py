@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from paraagent.catalog.crawl import kind_of
 from paraagent.catalog.selection import Prior, Selection, key
 from paraagent.catalog.shards import SCHEMAS, digest_of, shard
+from paraagent.files import sha256_bytes
 
 ROW_GROUP = 16_384
 """Rows of a block; small ones let a look-up by name skip most of the file."""
 _BATCH = 65_536
-_STORAGE = "v1.3.0"
-"""The last format whose header holds no random identifier: same rows, same bytes."""
+TABLES = ("tools", "parameters", "fields", "quarantine", "build_info")
 _FILE_NAME = "catalog.duckdb"
 
 
@@ -37,16 +37,16 @@ def read_shards(folder: Path, table: str, count: int) -> tuple[pa.Table, list[in
 class Loader:
     """One catalog file in the making, from nothing or from a copy of a finished one."""
 
-    def __init__(self, out: Path, threads: int, base: Path | None = None) -> None:
+    def __init__(self, out: Path, base: Path | None = None) -> None:
         self._final = out / _FILE_NAME
         self._private = out / f".{_FILE_NAME}.{os.getpid()}"
         self._private.unlink(missing_ok=True)
         if base is not None:
             shutil.copyfile(base, self._private)
-        self._connection = duckdb.connect(config={"threads": threads, "preserve_insertion_order": True})
+        # One thread lays rows out the same way in any number of processes, and more of them saved no time.
+        self._connection = duckdb.connect(config={"threads": 1, "preserve_insertion_order": True})
         target = str(self._private).replace("'", "''")
-        options = f"STORAGE_VERSION '{_STORAGE}', ROW_GROUP_SIZE {ROW_GROUP}"
-        self._connection.execute(f"ATTACH '{target}' AS catalog ({options})")
+        self._connection.execute(f"ATTACH '{target}' AS catalog (STORAGE_VERSION 'latest', ROW_GROUP_SIZE {ROW_GROUP})")
         self._connection.execute("USE catalog")
         self._connection.execute("SET zstd_min_string_length = 64")
         if base is None:
@@ -92,6 +92,16 @@ class Loader:
         """Rows by value of a column, sorted by value."""
         sql = f"SELECT {column}, count(*) FROM catalog.{table} GROUP BY ALL ORDER BY ALL"
         return dict(self._connection.execute(sql).fetchall())
+
+    def content(self) -> str:
+        """Identity of all tables: the same rows give the same, in whatever order."""
+        sums = [
+            self._connection.execute(
+                f"SELECT count(*), sum(hash(rows)::HUGEINT) FROM catalog.{table} AS rows"
+            ).fetchall()
+            for table in TABLES
+        ]
+        return sha256_bytes(repr(sums).encode())
 
     def publish(self) -> Path:
         self._connection.execute("COMMIT")

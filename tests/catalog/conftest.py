@@ -14,7 +14,8 @@ import duckdb
 import orjson
 import pytest
 
-from paraagent.catalog.build import TABLES, build_catalog
+from paraagent.catalog.build import build_catalog
+from paraagent.catalog.load import TABLES
 from paraagent.config import CatalogConfig
 from paraagent.progress import Quiet
 

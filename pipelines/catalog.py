@@ -67,16 +67,16 @@ def _nearest(profile: Profile, home: Path) -> tuple[Path | None, int]:
 
 
 def external(profile: Profile, home: Path) -> dict[str, str]:
-    """Content hashes of the files that `openapi:` sources name; archives are pinned by version and need none."""
+    """Content hashes of what a person's own sources name; archives are pinned by version and need none."""
     from paraagent.catalog.crawl import parse_spec, snapshot
 
     specs = [parse_spec(text) for text in (*profile.catalog.sources, *profile.catalog.added)]
-    return {spec.text: snapshot(Path(spec.name)) for spec in specs if spec.scheme == "openapi"}
+    return {spec.text: snapshot(spec, home / "downloads") for spec in specs if spec.own}
 
 
 STAGE = Stage(
     name="catalog",
-    version=2,
+    version=3,
     title="Collect tool interfaces, clean them, index them",
     build=build,
     sections=("catalog",),

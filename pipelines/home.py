@@ -4,6 +4,7 @@
 downloads/                        cache of what came from the network
 artifacts/<stage>/<fingerprint>/  one complete or unfinished artifact; `.new` beside it while a forced build runs
 runs/<run>.json                   what each run did
+sources.json                      specs that `paraagent catalog add` brought into every catalog of this home
 current.json                      profile -> stage -> fingerprint that was last produced
 catalog.duckdb                    link to the current catalog, a stable path
 ```
@@ -57,6 +58,10 @@ class Home:
     @property
     def current_path(self) -> Path:
         return self.root / "current.json"
+
+    @property
+    def sources_path(self) -> Path:
+        return self.root / "sources.json"
 
     @property
     def catalog_path(self) -> Path:

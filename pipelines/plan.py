@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from paraagent.config import Profile
 from paraagent.errors import RunError, UsageError
 from paraagent.files import canonical_json, sha256_bytes
+from pipelines.added import with_added
 from pipelines.home import Home
 from pipelines.manifest import Damage, InputEntry, Manifest, read_manifest, verify
 from pipelines.registry import STAGES, known_stage
@@ -123,10 +124,10 @@ class Planner:
     """Fingerprints and decisions of one run; `step` may be asked again after something was built."""
 
     def __init__(self, request: Request, home: Home, stages: Mapping[str, Stage] = STAGES) -> None:
-        self.request = request
+        self.request = replace(request, profile=with_added(request.profile, home))
         self.home = home
         self.stages = stages
-        self.selected = select(request, stages)
+        self.selected = select(self.request, stages)
         self.verified = Verified()
         self.pending = self._forced()
         """Stages that must still be built although their artifact is complete."""

@@ -80,10 +80,10 @@ class Runner:
     def __init__(
         self, request: Request, home: Home, progress: Progress, *, stages: Mapping[str, Stage] = STAGES
     ) -> None:
-        self.request = request
         self.home = home
         self.progress = progress
         self.planner = Planner(request, home, stages)
+        self.request = request = self.planner.request
         self.planner.pending -= finished_before(home, request, self.planner)
         self.record = RunRecord.begin(home, request)
         self.outcomes: list[Outcome] = []

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from paraagent.config import Profile
 from paraagent.errors import UsageError
 
-_LOCAL_PREFIXES = ("openapi:", "local:")
+_LOCAL_PREFIXES = ("openapi:", "toolbench:", "apibank:", "local:")
 
 
 def profile_names() -> list[str]:
@@ -49,6 +49,11 @@ def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()
         _put(given, key, _parse(value, annotation) if isinstance(value, str) else value)
     _resolve(given, Path.cwd())
     return _check(_merge(data, given), "--set")
+
+
+def absolute_source(source: str) -> str:
+    """A catalog source as it is meant from the current folder, with its path made absolute."""
+    return str(_absolute(source, Path.cwd()))
 
 
 def profile_name(profile: str) -> str:

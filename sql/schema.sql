@@ -43,6 +43,17 @@ CREATE TABLE fields (
     format      VARCHAR
 );
 
+-- Which field of one tool's result can feed which parameter of another.
+CREATE TABLE edges (
+    producer   VARCHAR NOT NULL,      -- tool_id
+    field      VARCHAR NOT NULL,      -- path in the producer's result
+    consumer   VARCHAR NOT NULL,      -- tool_id
+    parameter  VARCHAR NOT NULL,
+    kind       VARCHAR NOT NULL,      -- how the producer comes by it: list | get | create | update | reference | world
+    entity     VARCHAR NOT NULL,      -- what both hold, as in amazonaws.com/ec2:instance.id
+    confidence DOUBLE NOT NULL        -- 0 … 1, by the rules that told the entity on both sides
+);
+
 -- Interfaces that were read but not taken in, and why.
 CREATE TABLE quarantine (
     source      VARCHAR NOT NULL,
@@ -53,7 +64,7 @@ CREATE TABLE quarantine (
     detail      VARCHAR NOT NULL
 );
 
--- What made this file: sources with versions and checksums, counts, software versions. No times: same inputs, same bytes.
+-- What made this file: sources with versions and checksums, counts, software versions. No times: same inputs, same rows.
 CREATE TABLE build_info (
     key   VARCHAR NOT NULL,
     value VARCHAR NOT NULL

@@ -12,6 +12,9 @@ CREATE VIEW parameters AS SELECT * FROM store.parameters;
 CREATE VIEW fields AS SELECT * FROM store.fields;
 
 -- needs: catalog
+CREATE VIEW edges AS SELECT * FROM store.edges;
+
+-- needs: catalog
 CREATE VIEW quarantine AS SELECT * FROM store.quarantine;
 
 -- needs: catalog
@@ -39,6 +42,25 @@ CREATE VIEW consumers AS
 SELECT tools.name AS tool, provider, service, effect, parameters.name AS parameter, type, required, format,
     regexp_replace(lower(parameters.name), '[^a-z0-9]', '', 'g') AS key
 FROM store.parameters JOIN store.tools USING (tool_id);
+
+-- needs: catalog
+-- The edges with the names of both tools and where they belong.
+CREATE VIEW links AS
+SELECT given.name AS producer, field, taken.name AS consumer, parameter, kind, entity, confidence,
+    given.provider AS from_provider, given.service AS from_service,
+    taken.provider AS to_provider, taken.service AS to_service
+FROM store.edges JOIN store.tools AS given ON producer = given.tool_id JOIN store.tools AS taken ON consumer = taken.tool_id;
+
+-- needs: catalog
+-- What the score of a tool is made of, each part from 0 to 1: 0.4 description (full at 60 characters), 0.3 parameters
+-- (the share that is described), 0.2 returns (known or not), 0.1 current (not deprecated).
+CREATE VIEW quality AS
+SELECT tools.name AS tool, provider, service, quality AS score,
+    round(least(length(description) / 60, 1), 3) AS description, round(coalesce(share, 1), 3) AS parameters,
+    (returns IS NOT NULL)::INTEGER AS returns, (NOT deprecated)::INTEGER AS current
+FROM store.tools
+LEFT JOIN (SELECT tool_id, avg((description != '')::INTEGER) AS share FROM store.parameters GROUP BY tool_id)
+    USING (tool_id);
 
 -- needs: tasks
 -- One row a task; slots, reference calls and answer atoms are JSON.

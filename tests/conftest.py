@@ -11,6 +11,7 @@ import duckdb
 import orjson
 import pytest
 
+from paraagent.catalog.graph import build_edges
 from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.store import Catalog
 from paraagent.retrieval.index import ToolIndex, build_index
@@ -67,6 +68,7 @@ def _write_catalog(path: Path, tools: Iterable[ToolInterface]) -> Path:
             "INSERT INTO quarantine VALUES ('npm:beta', 'ping', 'skyline.example', 'weather', 'no_description', '')"
         )
         connection.execute("INSERT INTO build_info VALUES ('tools', ?)", [str(len(tools))])
+        build_edges(connection)
     return path
 
 

@@ -117,8 +117,10 @@ def _load(
     for name in ("parameters", "fields"):
         loader.insert(name, children(*read_shards(folder, name, len(origins)), sizes, chosen))
         clock.lap(f"load {name}")
+    loader.connect(set(table.column("provider").to_pylist()) if prior.ids else None)
+    clock.lap("connect")
     loader.insert("quarantine", iter([_quarantine(folder, origins, table, chosen, owners)]))
-    rows = {name: loader.count(name) for name in ("tools", "parameters", "fields", "quarantine")}
+    rows = {name: loader.count(name) for name in ("tools", "parameters", "fields", "edges", "quarantine")}
     with_returns = loader.count("tools WHERE returns IS NOT NULL")
     info = _build_info(archives, config, {**rows, "with_returns": with_returns}, loader.info())
     rows["build_info"] = loader.insert("build_info", iter([info]))

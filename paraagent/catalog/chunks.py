@@ -10,16 +10,18 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-import orjson
-
-from paraagent.catalog.crawl import Archive, openapi_files
+from paraagent.catalog.crawl import Archive
+from paraagent.catalog.members import tarball, wheel_sizes
 from paraagent.catalog.operation import Converter, Origin
+from paraagent.catalog.parse import UnreadableError, parse
 from paraagent.catalog.sources import openapi
+from paraagent.catalog.spec import own_source
 from paraagent.errors import RunError
 
 CHUNK_BYTES = 4_000_000
@@ -36,6 +38,8 @@ class Chunk(NamedTuple):
     """Zip file that the members are read from; None where `units` carry the bytes."""
     units: list[list[tuple[str, bytes | None]]]
     """Documents (name, bytes) that are decided on together, by unit."""
+    own: bool
+    """Documents of a person's own: read strictly, and the first of a unit is the one that counts."""
 
 
 def chunks(archives: Sequence[Archive], exclude: Sequence[str]) -> Iterator[Chunk]:
@@ -49,51 +53,47 @@ def chunks(archives: Sequence[Archive], exclude: Sequence[str]) -> Iterator[Chun
         try:
             for unit, unit_bytes in _units(archive, exclude):
                 if waiting and size + unit_bytes > CHUNK_BYTES:
-                    yield Chunk(index, source, origin, zipped, waiting)
+                    yield Chunk(index, source, origin, zipped, waiting, archive.spec.own)
                     index, waiting, size = index + 1, [], 0
                 waiting.append(unit)
                 size += unit_bytes
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile) as error:
+        except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise RunError(
                 f"Cannot read the archive {archive.path}: {error}; delete it and run the same command again"
             ) from error
         if waiting:
-            yield Chunk(index, source, origin, zipped, waiting)
+            yield Chunk(index, source, origin, zipped, waiting, archive.spec.own)
             index += 1
 
 
 def _units(archive: Archive, exclude: Sequence[str]) -> Iterator[tuple[list[tuple[str, bytes | None]], int]]:
-    if archive.path.suffix == ".whl":
-        with zipfile.ZipFile(archive.path) as file:
-            sizes = {info.filename: info.file_size for info in file.infolist()}
+    if archive.spec.own:
+        for unit in own_source(archive.spec.scheme).read(archive.path):
+            yield list(unit), sum(len(data) for _, data in unit)
+    elif archive.path.suffix == ".whl":
+        sizes = wheel_sizes(archive.path)
         for names in converter(archive.spec.kind).units(list(sizes)):
             factor = 10 if names[0].endswith(".gz") else 1
             yield [(name, None) for name in names], factor * sum(sizes[name] for name in names)
-    elif archive.spec.scheme == "openapi":
-        for path in openapi_files(archive.path):
-            data = path.read_bytes()
-            yield [(path.name, data)], len(data)
     else:
-        with tarfile.open(archive.path, "r|gz", bufsize=1 << 20) as stream:
-            for entry in stream:
-                if entry.isfile() and openapi.wanted(entry.name, exclude):
-                    content = stream.extractfile(entry)
-                    data = content.read() if content else b""
-                    yield [(entry.name, data)], len(data)
+        for name, data in tarball(archive.path, lambda name: openapi.wanted(name, exclude)):
+            yield [(name, data)], len(data)
 
 
 def documents(chunk: Chunk) -> Iterator[tuple[list[tuple[str, Any]], list[tuple[str, str]]]]:
-    """Each unit's parsed documents, and (name, error) of those that are no JSON."""
+    """Each unit's parsed documents, and (name, error) of those that cannot be read."""
     for unit in chunk.units:
         parsed: list[tuple[str, Any]] = []
         broken: list[tuple[str, str]] = []
         for name, data in unit:
-            if data is None:
-                data = _opened(str(chunk.archive)).read(name)
             try:
-                parsed.append((name, orjson.loads(gzip.decompress(data) if name.endswith(".gz") else data)))
-            except (orjson.JSONDecodeError, gzip.BadGzipFile, EOFError) as error:
+                if data is None:
+                    data = _opened(str(chunk.archive)).read(name)
+                parsed.append((name, parse(name, data, chunk.own)))
+            except (UnreadableError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
                 broken.append((name, str(error)))
+        if chunk.own and broken and broken[0][0] == unit[0][0]:
+            parsed = []
         yield parsed, broken
 
 

@@ -48,3 +48,8 @@ def effect(method: str, name: str) -> Effect:
     if method in ("PUT", "PATCH"):
         return "update"
     return next((_VERBS[word] for word in found if word in _VERBS), "other")
+
+
+def is_verb(word: str) -> bool:
+    """Whether a lower-case word says what a call does."""
+    return word in _VERBS

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraagent.catalog.crawl import kind_of
+from paraagent.catalog.graph import build_edges
 from paraagent.catalog.selection import Prior, Selection, key
 from paraagent.catalog.shards import SCHEMAS, digest_of, shard
 from paraagent.files import sha256_bytes
@@ -21,7 +22,7 @@ from paraagent.files import sha256_bytes
 ROW_GROUP = 16_384
 """Rows of a block; small ones let a look-up by name skip most of the file."""
 _BATCH = 65_536
-TABLES = ("tools", "parameters", "fields", "quarantine", "build_info")
+TABLES = ("tools", "parameters", "fields", "edges", "quarantine", "build_info")
 _FILE_NAME = "catalog.duckdb"
 
 
@@ -87,6 +88,10 @@ class Loader:
             self._connection.unregister("batch")
             rows += batch.num_rows
         return rows
+
+    def connect(self, providers: Collection[str] | None) -> int:
+        """Fill `edges`; with providers, look again only at what tools of these touch."""
+        return build_edges(self._connection, providers)
 
     def counts(self, table: str, column: str) -> dict[str, int]:
         """Rows by value of a column, sorted by value."""

@@ -15,6 +15,8 @@ MAX_FIELDS = 40
 """Rows of the table `fields` for one tool."""
 FIELD_LEVELS = 3
 FIELD_TEXT = 120
+FULL_TEXT = 60
+"""Characters of a description that says enough."""
 
 
 class FieldColumns(NamedTuple):
@@ -73,10 +75,12 @@ class Normalizer:
             result = render(reader, operation.result, RESULT, config.max_depth, config.max_schema_chars)
             returns = result.schema
             found = self._result_fields(reader, operation.result, min(result.depth, FIELD_LEVELS))
+        title = operation.title or humanise(operation.words) or operation.source_name
         rows = [(m, reader.shape(m.node)) for m in arguments.members]
         described = sum(1 for m, _ in rows if m.text) / len(rows) if rows else 1.0
+        # the view `quality` shows these four parts
         quality = (
-            0.4 * min(len(text) / 60, 1.0)
+            0.4 * min(len(text or title) / FULL_TEXT, 1.0)
             + 0.3 * described
             + 0.2 * (returns is not None)
             + 0.1 * (not operation.deprecated)
@@ -89,10 +93,10 @@ class Normalizer:
             provider=operation.provider,
             service=operation.service,
             category=operation.category,
-            title=operation.title or humanise(operation.words) or operation.source_name,
-            description=text or operation.title or humanise(operation.words) or operation.source_name,
+            title=title,
+            description=text or title,
             words=operation.words,
-            effect=effect(operation.method, operation.words),
+            effect=operation.effect or effect(operation.method, operation.words),
             http_method=operation.method,
             path=operation.path,
             parameters=schema,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from paraagent.catalog.interface import Effect
 from paraagent.catalog.schemas import Reader, Shape
 
 TOOL_TEXT = 1_200
@@ -43,6 +45,8 @@ class Operation:
     arguments: Shape
     """An object; its members are the parameters."""
     result: Shape | None
+    effect: Effect | None = None
+    """Where the source says it; else method and words decide."""
 
 
 class Rejected(NamedTuple):
@@ -64,4 +68,25 @@ class Converter(Protocol):
 
     def convert(self, unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | Rejected]:
         """The operations of one unit's (name, document) pairs."""
+        ...
+
+
+class OwnSource(Protocol):
+    """A module of `sources` that also finds what a person's own spec names."""
+
+    def label(self, name: str) -> str:
+        """The name without its place and without secrets: what stands in the column `source`."""
+        ...
+
+    def located(self, name: str, downloads: Path, refresh: bool) -> Path:
+        """Where it lies; what comes from outside is read once into `downloads`, and again to `refresh` it.
+
+        Raises:
+            UsageError: it names nothing that can be read.
+            NetworkError: it does not answer.
+        """
+        ...
+
+    def read(self, path: Path) -> Iterator[list[tuple[str, bytes]]]:
+        """Its documents (name, bytes), those together that are decided on together."""
         ...

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paraagent.catalog.chunks import Chunk, converter, documents
-from paraagent.catalog.normalize import Normalizer
-from paraagent.catalog.operation import Rejected
+from paraagent.catalog.normalize import Normalizer, ToolRow
+from paraagent.catalog.operation import Operation, Rejected
+from paraagent.catalog.schemas import Reader
 from paraagent.catalog.shards import ChunkRows
 from paraagent.config import CatalogConfig
 from paraagent.errors import RunError
@@ -41,10 +42,19 @@ def convert_chunk(chunk: Chunk, config: CatalogConfig, folder: Path) -> Done:
             for name, error in broken:
                 rows.reject(Rejected(name, "", "", "unreadable", error))
             for item in convert(unit):
-                row = item if isinstance(item, Rejected) else normalizer.row(*item)
+                row = item if isinstance(item, Rejected) else row_of(normalizer, *item)
                 rows.reject(row) if isinstance(row, Rejected) else rows.add(row)
     rows.write(folder, chunk.position)
     return Done(chunk.position, count)
+
+
+def row_of(normalizer: Normalizer, reader: Reader, operation: Operation) -> ToolRow | Rejected:
+    """A row, or why there is none: what a document hides deep down costs its operation, not the catalog."""
+    try:
+        return normalizer.row(reader, operation)
+    except (RecursionError, TypeError, AttributeError, KeyError, ValueError) as error:
+        said = "schemas nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return Rejected(operation.source_name, operation.provider, operation.service, "malformed", said[:200])
 
 
 def parse_chunk(chunk: Chunk, config: CatalogConfig, folder: Path) -> Done:

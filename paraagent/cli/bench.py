@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,6 +49,43 @@ def catalog(
     _show(measured, Console())
 
 
+@app.command()
+def search(
+    data: Annotated[str, typer.Option(help="Folder of ToolBench query files, G1_category.json and so on.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many requests of each file.")] = None,
+    profile: Annotated[str | None, typer.Option(help="This profile's catalog, not the one used last.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure how well requests find the tools that people marked for them, beside bm25s out of the box.
+
+    The files are in solvable_queries/test_instruction of the repository THUNLP-MT/StableToolBench.
+
+    Example: paraagent bench search --data StableToolBench/solvable_queries/test_instruction
+    """
+    from rich.console import Console
+
+    from paraagent.cli.current import require_catalog
+    from paraagent.evaluation.bench import bench_search
+    from paraagent.files import write_json
+    from pipelines.home import Home
+
+    home = Home.locate()
+    catalog = require_catalog(home, profile)
+    measured = bench_search(catalog, Path(data).expanduser(), limit, home.root, 0, _Lines(Console(stderr=True)))
+    kept = home.root / "bench" / "search.json"
+    with home.writable():
+        kept.parent.mkdir(exist_ok=True)
+        write_json(kept, measured)
+    if json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(measured, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    console = Console()
+    _show_search(measured, console)
+    console.print(f"\n{kept}", soft_wrap=True, highlight=False, markup=False)
+
+
 class _Lines:
     """A `Progress` of plain lines on stderr."""
 
@@ -62,6 +100,37 @@ class _Lines:
 
     def advance(self, n: int = 1) -> None:
         pass
+
+
+def _show_search(measured: dict[str, Any], console: Console) -> None:
+    from rich.table import Table
+
+    for title, part in (("the whole catalog", measured), ("the benchmark's APIs alone", measured["alone"])):
+        table = Table(
+            title=f"{part['queries']} requests, {part['tools']:,} tools: {title}", title_justify="left", box=None
+        )
+        for column in ("", "search", "95 % interval", "bm25s", "difference", "95 % interval"):
+            table.add_column(column, justify="left" if not column else "right")
+        for metric, (mean, low, high) in part["intervals"].items():
+            more, least, most = part["difference"][metric]
+            row = (f"{mean:.3f}", f"{low:.3f} – {high:.3f}", f"{part['baseline'][metric]:.3f}")
+            table.add_row(metric, *row, f"{more:+.3f}", f"{least:+.3f} … {most:+.3f}")
+        table.add_section()
+        for group, row in part["groups"].items():
+            gain = row["recall@5"] - row["baseline"]
+            table.add_row(f"recall@5 {group}", f"{row['recall@5']:.3f}", "", f"{row['baseline']:.3f}", f"{gain:+.3f}")
+        console.print(table)
+        console.print()
+    table = Table("slots in one call", "p50", "p99", title="Speed on one core", title_justify="left", box=None)
+    for width, p50 in measured["p50_ms"].items():
+        table.add_row(width, f"{p50:.1f} ms", f"{measured['p99_ms'][width]:.1f} ms")
+    console.print(table)
+    console.print(
+        f"loads in {measured['load_seconds']:.2f} s, {measured['slots_per_second']:,.0f} slots a second,"
+        f" {measured['rss_bytes'] / 1e6:.0f} MB resident, of which further processes share"
+        f" {measured['shared_bytes'] / 1e6:.0f} MB",
+        highlight=False,
+    )
 
 
 def _show(measured: dict[str, Any], console: Console) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraagent.cli import catalog_sources
 from paraagent.task import Split
 
 if TYPE_CHECKING:
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
+    from paraagent.retrieval.index import Filter, ToolIndex
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Build, search and show the catalog of tools.")
+
+app.command()(catalog_sources.add)
+app.command()(catalog_sources.remove)
+app.command()(catalog_sources.sources)
 
 ProfileOption = Annotated[str | None, typer.Option(help="This profile's catalog, not the one used last.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -25,6 +31,8 @@ _PLAIN_WIDTH = 140
 """Characters of a line that goes to a file or a pipe."""
 _ANSWER_CHARS = 1_500
 _NEAREST = 3
+_FEW = 12
+"""Values of a column that a sentence may list."""
 
 
 @app.command()
@@ -68,20 +76,29 @@ def search(
     slots: Annotated[list[str], typer.Argument(help="What a tool must do, one or more in quotes.", metavar="SLOT...")],
     k: Annotated[int, typer.Option("-k", min=1, help="Tools for each slot.")] = 5,
     split: Annotated[Split | None, typer.Option(help="Only services of this split.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Only tools of this provider.")] = None,
+    service: Annotated[str | None, typer.Option(help="Only tools of this service.")] = None,
+    effect: Annotated[str | None, typer.Option(help="Only tools that read, create, update, delete, other.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only tools of this source, as in `catalog info`.")] = None,
     profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Find the tools for each slot, all slots in one call.
+    """Find the tools for each slot, all slots in one call. A slot may be a whole request of several sentences.
 
     Example: paraagent catalog search "create a calendar event" "current weather in a city" -k 3
+
+    Example: paraagent catalog search "list the instances" --provider amazonaws.com --effect read
     """
     from paraagent.errors import UsageError
-    from paraagent.retrieval.index import ToolIndex
+    from paraagent.retrieval.index import Filter, ToolIndex
 
     if not all(slot.strip() for slot in slots):
         raise UsageError('A slot is empty: say what a tool must do, for example "create a calendar event"')
     with _open(profile) as catalog:
-        found = ToolIndex.load(catalog.path.parent / "index", catalog).search(slots, k, split=split)
+        index = ToolIndex.load(catalog.path.parent / "index", catalog)
+        where = Filter(provider, service, effect, source)
+        _check(where, index)
+        found = index.search(slots, k, split=split, where=where)
         tools = catalog.get_many(hit.name for hits in found for hit in hits)
     if json:
         results = [
@@ -133,6 +150,21 @@ def show(name: str, profile: ProfileOption = None, json: JsonOption = False) -> 
         _print_json({**asdict(tool), "fields": fields, "example": {"call": call, "response": answer}})
         return
     _print(tool_page(tool, fields, arguments, answer))
+
+
+def _check(where: Filter, index: ToolIndex) -> None:
+    """Raises `UsageError` where a filter names what no tool has."""
+    from difflib import get_close_matches
+
+    from paraagent.errors import UsageError
+
+    for column, value in where._asdict().items():
+        known = index.values[column]
+        if value is not None and value not in known:
+            near = get_close_matches(value, known, n=1)
+            few = ", ".join(known) if len(known) <= _FEW else f"{len(known)} others are there"
+            hint = f"did you mean {near[0]}?" if near else few
+            raise UsageError(f"No tool has the {column} {value}: {hint}")
 
 
 def _open(profile: str | None) -> Catalog:

@@ -41,7 +41,7 @@ def run(
     settings = load_profile(profile, set_ or [])
     request = Request(settings, tuple(stage or ()), from_, tuple(force or ()))
     home = Home.locate()
-    progress, shown = _display()
+    progress, shown = display()
     with shown:
         runner = Runner(request, home, progress)
         try:
@@ -96,7 +96,7 @@ def terminated_is_interrupted() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _display() -> tuple[Progress, AbstractContextManager[Any]]:
+def display() -> tuple[Progress, AbstractContextManager[Any]]:
     """Bars on a terminal, plain lines elsewhere."""
     from pipelines.progress import Bar, Lines, to_stderr
 

@@ -1,7 +1,6 @@
--- Which tools of its own service can feed the required parameters of this tool?
+-- Which tools can feed the parameters of this tool, and with which field?
 -- $tool: name of the tool that needs something
-SELECT consumers.parameter, producers.tool AS producer, producers.effect, producers.place
-FROM consumers JOIN producers ON consumers.provider = producers.provider AND consumers.service = producers.service
-    AND consumers.key = producers.key AND consumers.tool != producers.tool
-WHERE consumers.tool = $tool AND consumers.required
-ORDER BY consumers.parameter, length(producers.place), producer, producers.place;
+SELECT links.parameter, links.producer, links.field, links.kind, links.confidence
+FROM links
+WHERE links.consumer = $tool
+ORDER BY links.parameter, links.confidence DESC, links.producer;

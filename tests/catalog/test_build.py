@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from paraagent.catalog.build import build_catalog
+from paraagent.catalog.query import QuerySession
 from paraagent.config import CatalogConfig
 from paraagent.errors import RunError
 from paraagent.progress import Quiet
@@ -141,6 +142,11 @@ def test_parameters_and_fields_explode_the_schemas(build: Any) -> None:
 def test_quality_falls_with_what_is_missing(build: Any) -> None:
     built = build()
     assert built.tool("kettle_boil_water")["quality"] < built.tool("kettle_describe_kettles")["quality"] <= 1
+    with QuerySession.open(built.path.parent, built.path, {}) as session:
+        parts = list(session.run("SELECT score, description, parameters, returns, current FROM quality").rows)
+    assert len(parts) == len(built.rows("FROM tools"))
+    for score, *part in parts:
+        assert score == pytest.approx(sum(w * p for w, p in zip((0.4, 0.3, 0.2, 0.1), part, strict=True)), abs=0.002)
 
 
 def test_a_failed_build_leaves_no_file_behind(downloads: Path, tmp_path: Path) -> None:

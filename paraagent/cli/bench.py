@@ -110,15 +110,16 @@ def _show_search(measured: dict[str, Any], console: Console) -> None:
             title=f"{part['queries']} requests, {part['tools']:,} tools: {title}", title_justify="left", box=None
         )
         for column in ("", "search", "95 % interval", "bm25s", "difference", "95 % interval"):
-            table.add_column(column, justify="left" if not column else "right")
+            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
         for metric, (mean, low, high) in part["intervals"].items():
             more, least, most = part["difference"][metric]
             row = (f"{mean:.3f}", f"{low:.3f} – {high:.3f}", f"{part['baseline'][metric]:.3f}")
             table.add_row(metric, *row, f"{more:+.3f}", f"{least:+.3f} … {most:+.3f}")
-        table.add_section()
+        table.add_row()
+        table.add_row("recall@5 by file")
         for group, row in part["groups"].items():
             gain = row["recall@5"] - row["baseline"]
-            table.add_row(f"recall@5 {group}", f"{row['recall@5']:.3f}", "", f"{row['baseline']:.3f}", f"{gain:+.3f}")
+            table.add_row(f"  {group}", f"{row['recall@5']:.3f}", "", f"{row['baseline']:.3f}", f"{gain:+.3f}")
         console.print(table)
         console.print()
     table = Table("slots in one call", "p50", "p99", title="Speed on one core", title_justify="left", box=None)

@@ -17,6 +17,7 @@ from paraagent.catalog.crawl import kind_of
 from paraagent.catalog.graph import build_edges
 from paraagent.catalog.selection import Prior, Selection, key
 from paraagent.catalog.shards import SCHEMAS, digest_of, shard
+from paraagent.catalog.store import BUILD_HASH, texts_hash
 from paraagent.files import sha256_bytes
 
 ROW_GROUP = 16_384
@@ -69,10 +70,10 @@ class Loader:
         return Prior(frozenset(name for name, _ in rows), frozenset(tool_id for _, tool_id in rows), seen)
 
     def info(self) -> dict[str, str]:
-        """The facts of `build_info`, taken out: they are written anew."""
+        """The facts of `build_info`, taken out: they are written anew; with what the tables say of themselves."""
         facts = dict(self._connection.execute("SELECT key, value FROM catalog.build_info").fetchall())
         self._connection.execute("DELETE FROM catalog.build_info")
-        return facts
+        return facts | {BUILD_HASH: texts_hash(self._connection, "catalog")}
 
     def count(self, what: str) -> int:
         """`SELECT count(…) FROM …`, as in `tools` or `tools WHERE returns IS NOT NULL`."""

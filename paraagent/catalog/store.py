@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _COLUMNS = tuple(ToolInterface.__dataclass_fields__)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tools"
 _PARAMETERS, _RETURNS = _COLUMNS.index("parameters"), _COLUMNS.index("returns")
+BUILD_HASH = "texts"
+"""Key of `build_info` under which `Catalog.build_hash` stands."""
 _CACHED_TOOLS = 8_192
 _BATCH = 4_096
 
@@ -139,15 +141,22 @@ class Catalog:
     def build_hash(self) -> str:
         """Identity of what the search index is made of: two catalogs with the same value find the same tools."""
         if self._build_hash is None:
-            parts = "concat_ws(chr(31), name, provider, service, title, description, n_parameters)"
-            [(texts,)] = self.rows(f"SELECT bit_xor(md5_number({parts})) FROM tools")
-            [(names,)] = self.rows("SELECT bit_xor(md5_number(concat_ws(chr(31), tool_id, name))) FROM parameters")
-            self._build_hash = hashlib.sha256(f"{texts} {names}".encode()).hexdigest()
+            noted = self.rows("SELECT value FROM build_info WHERE key = ?", [BUILD_HASH])
+            self._build_hash = noted[0][0] if noted else texts_hash(self._connection.cursor())
         return self._build_hash
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query of our own code, with values for its `?`."""
         return self._connection.cursor().execute(sql, list(values)).fetchall()
+
+
+def texts_hash(connection: duckdb.DuckDBPyConnection, schema: str = "main") -> str:
+    """The value of `Catalog.build_hash`, from the tables; a finished catalog has it in `build_info`."""
+    parts = "concat_ws(chr(31), name, provider, service, title, description, n_parameters)"
+    [(texts,)] = connection.execute(f"SELECT bit_xor(md5_number({parts})) FROM {schema}.tools").fetchall()
+    parts = "concat_ws(chr(31), tool_id, name)"
+    [(names,)] = connection.execute(f"SELECT bit_xor(md5_number({parts})) FROM {schema}.parameters").fetchall()
+    return hashlib.sha256(f"{texts} {names}".encode()).hexdigest()
 
 
 def pack_catalog(path: Path, base: Path | None = None) -> Path:

@@ -15,10 +15,10 @@ from paraagent.errors import RunError
 from paraagent.files import write_json
 from paraagent.progress import Progress, Quiet
 from paraagent.retrieval.bm25 import Impacts, Ints, Postings, impacts, merge
-from paraagent.retrieval.words import Terms
+from paraagent.retrieval.words import Terms, stop_words
 from paraagent.task import Split
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 META, NAMES, TERMS = "meta.json", "names.json", "terms.json"
 TOOLS, SERVICES, POSTINGS, DIGESTS = "tools", "services", "postings", "digests"
 COLUMNS = ("split", "family", "place", "provider", "service", "effect", "source")
@@ -68,6 +68,7 @@ def build_index(catalog_path: Path, out: Path, progress: Progress | None = None,
         reuse: the index of an earlier catalog: texts that it knows are not read again.
     """
     progress = progress or Quiet()
+    stop = stop_words()
     known = _known(reuse)
     with Catalog.open(catalog_path) as catalog:
         rows = catalog.rows(_LISTED)
@@ -76,7 +77,7 @@ def build_index(catalog_path: Path, out: Path, progress: Progress | None = None,
                 f"The catalog at {catalog_path} holds no tools, so there is nothing to index: check its sources"
             )
         progress.start(len(rows), "tools")
-        postings, terms = _postings(catalog, {row[0]: row[-1] for row in rows}, known, progress)
+        postings, terms = _postings(catalog, {row[0]: row[-1] for row in rows}, known, stop, progress)
         build_hash = catalog.build_hash
     columns, values = _columns(rows)
     services = merge(postings, columns["place"], len(values["place"]), len(terms))
@@ -94,7 +95,7 @@ def build_index(catalog_path: Path, out: Path, progress: Progress | None = None,
     np.save(out / DIGESTS, np.array([row[-1] for row in rows], dtype=np.uint64))
     (out / NAMES).write_bytes(orjson.dumps([row[0] for row in rows]))
     (out / TERMS).write_bytes(orjson.dumps(terms))
-    meta = {"version": INDEX_VERSION, "tools": len(rows), "build_hash": build_hash, "values": values}
+    meta = {"version": INDEX_VERSION, "tools": len(rows), "build_hash": build_hash, "stop": stop, "values": values}
     write_json(out / META, meta)
     return len(rows)
 
@@ -110,12 +111,12 @@ def _known(directory: Path | None) -> _Known:
 
 
 def _postings(
-    catalog: Catalog, digests: dict[str, int], known: _Known, progress: Progress
+    catalog: Catalog, digests: dict[str, int], known: _Known, stop: list[str], progress: Progress
 ) -> tuple[Postings, list[str]]:
     """Every tool's bag, in the order of names, over the sorted list of all terms that occur."""
     fresh = [name for name, digest in digests.items() if digest not in known.row_of]
     texts = iter(catalog.rows(_READ, [fresh]) if fresh else ())
-    split, vocabulary = Terms(), {term: number for number, term in enumerate(known.terms)}
+    split, vocabulary = Terms(stop), {term: number for number, term in enumerate(known.terms)}
     rows: list[npt.NDArray[Any]] = []
     for done, digest in enumerate(digests.values(), 1):
         row = known.row_of.get(digest)

@@ -97,7 +97,7 @@ class ToolIndex:
             Impacts(*(mapped[f"{TOOLS}.{part}"] for part in Impacts._fields)),
             Impacts(*(mapped[f"{SERVICES}.{part}"] for part in Impacts._fields)),
             {column: mapped[column] for column in COLUMNS},
-            Terms(asking=True),
+            Terms(meta["stop"], asking=True),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

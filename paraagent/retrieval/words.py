@@ -7,14 +7,13 @@ since eighty thousand tools repeat the same few ten thousand words.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 _WORD = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _APOSTROPHE = re.compile(r"['’]s?\b")
-_STOP = frozenset(STOPWORDS_EN_PLUS)
 _ASKING = frozenset(
     [
         *("additionally", "also", "api", "apis", "appreciate", "assist", "assistance", "besides", "could", "currently"),
@@ -44,12 +43,19 @@ _JOINED_PARTS = 2
 """`GitHub`, `EC2` and `eventId` also count as one word; longer compounds name one tool and would fill the index."""
 
 
+def stop_words() -> list[str]:
+    """Words that say nothing, sorted; an index keeps those that it was made without."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS  # brings all of scipy
+
+    return sorted(STOPWORDS_EN_PLUS)
+
+
 class Terms:
     """Turns text into terms. Not shared between threads."""
 
-    def __init__(self, *, asking: bool = False) -> None:
+    def __init__(self, stop: Collection[str], *, asking: bool = False) -> None:
         """`asking` leaves out the words of asking as well: for requests, not for the texts of tools."""
-        self._stop = _STOP | _ASKING if asking else _STOP
+        self._stop = _ASKING.union(stop) if asking else frozenset(stop)
         self._stemmer = Stemmer.Stemmer("english")
         self._known: dict[str, tuple[str, ...]] = {}
 

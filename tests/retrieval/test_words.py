@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraagent.retrieval.words import Terms
+from paraagent.retrieval.words import Terms, stop_words
+
+STOP = stop_words()
 
 
 @pytest.mark.parametrize(
@@ -26,22 +28,22 @@ from paraagent.retrieval.words import Terms
     ],
 )
 def test_a_text_comes_apart_into_terms(text: str, expected: list[str]) -> None:
-    assert Terms()(text) == expected
+    assert Terms(STOP)(text) == expected
 
 
 def test_words_of_asking_say_nothing_of_the_need() -> None:
     request = "I would also like to know the prayer times, please."
-    assert Terms(asking=True)(request) == ["prayer", "time"]
-    assert Terms()(request) == ["would", "also", "like", "know", "prayer", "time", "pleas"]
+    assert Terms(STOP, asking=True)(request) == ["prayer", "time"]
+    assert Terms(STOP)(request) == ["would", "also", "like", "know", "prayer", "time", "pleas"]
 
 
 @given(st.text(max_size=80))
 def test_terms_do_not_depend_on_what_was_seen_before(text: str) -> None:
-    terms = Terms()
-    assert terms(text) == terms(text) == Terms()(text)
+    terms = Terms(STOP)
+    assert terms(text) == terms(text) == Terms(STOP)(text)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_terms_of_two_texts_are_the_terms_of_each(first: str, second: str) -> None:
-    terms = Terms()
+    terms = Terms(STOP)
     assert terms(f"{first} {second}") == terms(first) + terms(second)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from paraagent.catalog.entities import WORLD, Typed, may_type, type_of_field, type_of_parameter
 from paraagent.catalog.subject import OPERATION, Subject
-from paraagent.catalog.worldtypes import world_name
+from paraagent.catalog.worldtypes import WORLD_NAMES, world_name
 
 PRODUCERS = 6
 """Most producers of one parameter."""
@@ -37,6 +37,7 @@ _TOOLS = f"""
     LEFT JOIN (SELECT tool_id, list(name) AS names FROM parameters GROUP BY tool_id) USING (tool_id)
     LEFT JOIN (SELECT DISTINCT tool_id, true AS is_operation FROM fields
         WHERE path IN ({", ".join(f"'{field}'" for field in sorted(OPERATION))})) USING (tool_id)
+    WHERE tool_id IN (SELECT tool_id FROM takers UNION SELECT tool_id FROM givers)
 """
 _SAYS_ID = r"regexp_matches(description, '(?i)\b(id|identifier|name)\b')"
 _TABLES = """
@@ -119,7 +120,7 @@ def build_edges(connection: duckdb.DuckDBPyConnection, providers: Collection[str
     connection.execute(f"CREATE OR REPLACE TEMP TABLE found AS ({_EDGES}) {kept}")
     connection.execute("DELETE FROM edges")
     connection.execute(_FILL)
-    for table in ("taken", "given", "found", "telling", "worldly"):
+    for table in ("takers", "givers", "taken", "given", "found", "telling", "worldly"):
         connection.execute(f"DROP TABLE {table}")
     [(count,)] = connection.execute("SELECT count(*) FROM edges").fetchall()
     return int(count)
@@ -127,11 +128,10 @@ def build_edges(connection: duckdb.DuckDBPyConnection, providers: Collection[str
 
 def _type_values(connection: duckdb.DuckDBPyConnection, touched: frozenset[str] | None) -> None:
     """Fill the tables `taken` and `given`."""
+    _find_candidates(connection, touched)
     subjects = {tool_id: Subject.read(row) for tool_id, *row in _rows(connection, _TOOLS)}
-    parameters = _rows(connection, _candidates(connection, "parameters", "name", ", required", touched))
-    _insert(connection, "taken", _taken(parameters, subjects), touched)
-    fields = _rows(connection, _candidates(connection, "fields", "path", "", touched))
-    _insert(connection, "given", _given(fields, subjects), touched)
+    _insert(connection, "taken", _taken(_rows(connection, "FROM takers"), subjects), touched)
+    _insert(connection, "given", _given(_rows(connection, "FROM givers"), subjects), touched)
 
 
 @contextmanager
@@ -146,11 +146,16 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _candidates(
-    connection: duckdb.DuckDBPyConnection, table: str, column: str, more: str, touched: frozenset[str] | None
-) -> str:
-    """The rows whose name or description leaves it open that they identify something, as a query."""
-    names = [name for (name,) in connection.execute(f"SELECT DISTINCT name FROM {table} ORDER BY name").fetchall()]
+def _find_candidates(connection: duckdb.DuckDBPyConnection, touched: frozenset[str] | None) -> None:
+    """Fill `takers` and `givers`: the rows whose name or description leaves it open that they identify something."""
+    tools = "true" if touched is None else f"tool_id IN (SELECT tool_id FROM tools WHERE {_among(touched)})"
+    worldly = ", ".join(f"'{name}'" for name in sorted(WORLD_NAMES))
+    sql = " UNION ".join(
+        f"SELECT name FROM {table} WHERE {tools} OR regexp_replace(lower(name), '[^a-z0-9]', '', 'g') IN ({worldly})"
+        " OR NOT regexp_full_match(name, '[ -~]*')"
+        for table in ("parameters", "fields")
+    )
+    names = [name for (name,) in connection.execute(f"{sql} ORDER BY name").fetchall()]
     for temporary, rule in (("telling", may_type), ("worldly", world_name)):
         rows = pa.table({"name": [name for name in names if rule(name)]}, schema=_NAMES)
         connection.register("names_batch", rows)
@@ -158,9 +163,13 @@ def _candidates(
         connection.unregister("names_batch")
     where = f"type NOT IN ('object', 'boolean') AND (name IN (FROM telling) OR {_SAYS_ID})"
     if touched is not None:
-        tools = f"SELECT tool_id FROM tools WHERE {_among(touched)}"
-        where = f"(name IN (FROM worldly) OR tool_id IN ({tools})) AND {where}"
-    return f"SELECT tool_id, {column}, type, description, format{more} FROM {table} WHERE {where}"
+        where = f"(name IN (FROM worldly) OR {tools}) AND {where}"
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE takers AS
+            SELECT tool_id, name, type, description, format, required FROM parameters WHERE {where};
+        CREATE OR REPLACE TEMP TABLE givers AS
+            SELECT tool_id, path, type, description, format FROM fields WHERE {where};
+    """)
 
 
 def _among(providers: frozenset[str]) -> str:

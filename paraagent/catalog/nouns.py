@@ -34,6 +34,7 @@ _ATTRIBUTES = {
     "code": "code",
 }
 """Last words that name one thing among its kind, in the spelling that stands for all of them."""
+_IRREGULAR = {"people": "person", "children": "child", "indices": "index"}
 _MANY = frozenset({"ids", "identifiers", "arns", "names", "uuids", "guids"})
 _ROLES = word_set(
     """
@@ -99,14 +100,16 @@ class Leaf(NamedTuple):
 
 
 def singular(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     if word.endswith("lyses"):
         return word[:-2] + "is"
     if word in _SAME or len(word) < 4 or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zzes", "buses", "statuses", "aliases", "indices")):
-        return "index" if word == "indices" else word[:-2]
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes", "buses", "statuses", "aliases")):
+        return word[:-2]
     return word[:-1] if word.endswith("s") else word
 
 

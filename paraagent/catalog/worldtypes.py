@@ -99,6 +99,8 @@ _BY_NAME: dict[str, list[WorldType]] = {}
 for _known in TYPES:
     for _name in _known.names:
         _BY_NAME.setdefault(_name, []).append(_known)
+WORLD_NAMES = frozenset(_BY_NAME)
+"""Names, joined, that may hold such a value."""
 
 
 @lru_cache(maxsize=200_000)

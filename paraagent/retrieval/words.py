@@ -42,6 +42,9 @@ _ASKING = frozenset(
 _JOINED_PARTS = 2
 """`GitHub`, `EC2` and `eventId` also count as one word; longer compounds name one tool and would fill the index."""
 
+_COMPOUND_PART = 3
+"""Letters of a word that may be joined with its neighbour."""
+
 
 def stop_words() -> list[str]:
     """Words that say nothing, sorted; an index keeps those that it was made without."""
@@ -54,7 +57,9 @@ class Terms:
     """Turns text into terms. Not shared between threads."""
 
     def __init__(self, stop: Collection[str], *, asking: bool = False) -> None:
-        """`asking` leaves out the words of asking as well: for requests, not for the texts of tools."""
+        """`asking` reads requests, not texts of tools: it leaves out the words of asking as well, and adds neighbours
+        joined, since a tool may write "timezone" where a person writes "time zone"."""
+        self._asking = asking
         self._stop = _ASKING.union(stop) if asking else frozenset(stop)
         self._stemmer = Stemmer.Stemmer("english")
         self._known: dict[str, tuple[str, ...]] = {}
@@ -68,7 +73,16 @@ class Terms:
             if found is None:
                 found = known[word] = self._split(word)
             terms.extend(found)
+        if self._asking:
+            terms.extend(self._compounds(text))
         return terms
+
+    def _compounds(self, text: str) -> list[str]:
+        """Neighbours as one word each; an index knows few of them, and what it does not know counts for nothing."""
+        found = [word.lower() for word in _WORD.findall(_APOSTROPHE.sub("", text))]
+        plain = [len(word) >= _COMPOUND_PART and word.isalpha() and word not in self._stop for word in found]
+        pairs = zip(found, found[1:], plain, plain[1:], strict=False)
+        return list(self._stemmer.stemWords([first + second for first, second, *both in pairs if all(both)]))
 
     def _split(self, word: str) -> tuple[str, ...]:
         parts = [part.lower() for part in _PART.findall(word)] if word.isascii() else [word.lower()]

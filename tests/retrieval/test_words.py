@@ -33,8 +33,12 @@ def test_a_text_comes_apart_into_terms(text: str, expected: list[str]) -> None:
 
 def test_words_of_asking_say_nothing_of_the_need() -> None:
     request = "I would also like to know the prayer times, please."
-    assert Terms(STOP, asking=True)(request) == ["prayer", "time"]
+    assert Terms(STOP, asking=True)(request) == ["prayer", "time", "prayertim"]
     assert Terms(STOP)(request) == ["would", "also", "like", "know", "prayer", "time", "pleas"]
+
+
+def test_what_a_request_writes_as_two_words_also_counts_as_one() -> None:
+    assert set(Terms(STOP)("timezones")) <= set(Terms(STOP, asking=True)("the current time in time zones"))
 
 
 @given(st.text(max_size=80))

@@ -159,7 +159,7 @@ def _print_added(outcome: Outcome, archive: Archive, json: bool) -> None:
         )
         return
     more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
-    print(f"Added {len(names):,} tools of {where[0]}: {', '.join(names[:_NAMES])}{more}")
+    print(f"Added {len(names):,} tool{'s' * (len(names) != 1)} of {where[0]}: {', '.join(names[:_NAMES])}{more}")
     for reason, count, example in reasons:
         print(f"{count:,} quarantined as {reason}, for example {example[:160]}")
 

@@ -14,8 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0)]
-ShapeName = Literal["single", "parallel-2", "parallel-3"]
-"""What a task asks of the agent, as `[tasks.shapes]` names it: one call, or so many independent ones."""
+ShapeName = Literal[
+    "single", "parallel-2", "parallel-3", "chain-2", "chain-3", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable"
+]
+"""What a task asks of the agent, as `[tasks.shapes]` names it: one call, so many independent ones, a chain of them, one
+call that feeds two, two that feed one, a chain and a call apart, none, or what no tool does."""
 
 
 class _Section(BaseModel):
@@ -101,7 +104,21 @@ class TasksConfig(_Section):
     train: Positive = 400
     validation: Positive = 40
     test: Positive = 60
-    shapes: dict[ShapeName, Weight] = {"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}
+    shapes: dict[ShapeName, Weight] = {
+        "single": 0.2,
+        "parallel-2": 0.15,
+        "parallel-3": 0.1,
+        "chain-2": 0.2,
+        "chain-3": 0.05,
+        "fan-out": 0.1,
+        "fan-in": 0.05,
+        "mixed": 0.05,
+        "no-tool": 0.05,
+        "unsolvable": 0.05,
+    }
+    """Weights. What the catalog has no room for goes to the shapes of independent calls."""
+    writing: Share = 0.25
+    """Share of the single calls and chains of two that change something."""
     max_required: int = Field(default=3, ge=0)
     """Most required parameters of a target tool."""
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Shape = Literal["single", "parallel"]
+Shape = Literal["single", "parallel", "chain", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable"]
+"""How the calls of the reference hang together; the last two have none, since none is needed or none would do."""
 Reach = Literal["service", "provider", "providers"]
 Split = Literal["train", "validation", "test"]
 
@@ -21,7 +22,7 @@ class Slot(_Record):
     text: str
     """What a searcher would ask for, in the request's own words."""
     tool: str
-    """Name of the tool that it must find."""
+    """Name of the tool that it must find; empty where no tool can do it."""
 
 
 class ReferenceCall(_Record):
@@ -30,7 +31,23 @@ class ReferenceCall(_Record):
     id: str
     tool: str
     arguments: dict[str, Any]
-    """Literals."""
+    """Literals, and `{"$ref": "c1.items.0.id"}` for a value that an earlier call's result holds."""
+
+    @property
+    def references(self) -> dict[str, tuple[str, str]]:
+        """Parameter -> (call id, dotted path) of every argument that refers to an earlier result."""
+        found = {name: value["$ref"] for name, value in self.arguments.items() if _is_reference(value)}
+        return {name: (text.partition(".")[0], text.partition(".")[2]) for name, text in found.items()}
+
+
+class StateChange(_Record):
+    """One change that the world must have seen, for as long as the episode lasts."""
+
+    call: str
+    """Id of the reference call that makes it."""
+    tool: str
+    arguments: dict[str, Any]
+    """As they are in the task's world: nothing refers to a result any more."""
 
 
 class Atom(_Record):
@@ -50,7 +67,7 @@ class Task(_Record):
     request: str
     shape: Shape
     width: int
-    """Number of independent calls: 1 for single, k for parallel-k."""
+    """Number of calls: 1 for single, k for parallel-k and chain-k, 0 where none is to be made."""
     reach: Reach
     split: Split
     seed: int
@@ -58,12 +75,39 @@ class Task(_Record):
     slots: tuple[Slot, ...]
     calls: tuple[ReferenceCall, ...]
     atoms: tuple[Atom, ...]
+    state: tuple[StateChange, ...] = ()
+    """What a writing task must have changed."""
     hard_edges: tuple[tuple[str, str], ...] = ()
     """(call id, call id): the second needs the first. Empty for independent calls."""
     soft_edges: tuple[tuple[str, str], ...] = ()
     """The transitive closure of `hard_edges`."""
+    distractors: tuple[str, ...] = ()
+    """Tools that the searches show beside the targets, the most alike of each slot."""
+    difficulty: float = 0.0
+    """0 … 1: depth, width, how alike the tools beside the targets are, and optional parameters that lead astray."""
+
+    @property
+    def label(self) -> str:
+        """The shape with the number of its calls: `chain-3`; plain where that is one or none."""
+        return self.shape if self.width <= 1 else f"{self.shape}-{self.width}"
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Distinct tool names of the reference solution, in order."""
         return tuple(dict.fromkeys(call.tool for call in self.calls))
+
+    @property
+    def layers(self) -> list[list[ReferenceCall]]:
+        """The calls by the length of the longest way to them: those of one layer can run together."""
+        level: dict[str, int] = {}
+        for call in self.calls:
+            before = [level[first] for first, second in self.hard_edges if second == call.id]
+            level[call.id] = 1 + max(before, default=-1)
+        return [
+            [call for call in self.calls if level[call.id] == number]
+            for number in range(1 + max(level.values(), default=-1))
+        ]
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"$ref"} and isinstance(value["$ref"], str)

@@ -62,7 +62,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="demos",
-    version=1,
+    version=2,
     title="Play training tasks with the oracle",
     build=build,
     inputs=("catalog", "tasks", "model"),

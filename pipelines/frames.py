@@ -94,6 +94,8 @@ def _frame(rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
 
 def _task_row(task: dict[str, Any]) -> dict[str, Any]:
     called = {call["tool"] for call in task["calls"]}
+    useful = {atom["call"] for atom in task["atoms"]} | {change["call"] for change in task["state"]}
+    useful |= {first for first, _ in task["hard_edges"]}
     request = task["request"].lower()
     return {
         **{name: task[name] for name in ("task_id", "request", "shape", "width", "reach", "split", "seed")},
@@ -101,8 +103,12 @@ def _task_row(task: dict[str, Any]) -> dict[str, Any]:
         "n_calls": len(task["calls"]),
         "n_targets": len(called),
         "n_atoms": len(task["atoms"]),
-        "calls_with_atoms": len({atom["call"] for atom in task["atoms"]} & {call["id"] for call in task["calls"]}),
+        "n_changes": len(task["state"]),
+        "n_checks": len(task["atoms"]) + len(task["state"]) + (task["shape"] == "unsolvable"),
+        "n_hard": len(task["hard_edges"]),
+        "useful_calls": len(useful & {call["id"] for call in task["calls"]}),
         "slots_of_calls": len({slot["tool"] for slot in task["slots"]} & called),
+        "difficulty": task["difficulty"],
         "names_a_tool": any(tool.lower() in request for tool in called),
     }
 
@@ -113,6 +119,8 @@ def _demo_row(demo: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: demo[name] for name in ("task_id", "shape", "split")},
         "n_messages": len(roles),
+        "least_messages": {"no-tool": 3, "unsolvable": 5}.get(demo["shape"], 7),
+        "least_tools": 0 if demo["shape"] in ("no-tool", "unsolvable") else 1,
         "roles": " ".join(roles),
         "n_tools": len(demo["discovered_tools"]),
         "n_empty": sum(not message["content"].strip() for message in demo["messages"]),

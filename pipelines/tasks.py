@@ -32,13 +32,14 @@ def build(context: StageContext) -> StageResult:
     write_json(context.out / "rejected.json", made.rejected)
     rows = write_lines(context.out / "tasks.jsonl", (task.model_dump(mode="json") for task in made.tasks))
     splits = Counter(task.split for task in made.tasks)
-    shapes = Counter("single" if task.width == 1 else f"parallel-{task.width}" for task in made.tasks)
+    shapes = Counter(task.label for task in made.tasks)
     reaches = Counter(task.reach for task in made.tasks)
     return StageResult(
         rows={"tasks": rows, **dict(sorted(splits.items()))},
         metrics={
             "shapes": dict(sorted(shapes.items())),
             "reaches": dict(sorted(reaches.items())),
+            "writing": sum(bool(task.state) for task in made.tasks),
             "tools": len({tool for task in made.tasks for tool in task.targets}),
             "rejected": sum(made.rejected.values()),
         },
@@ -47,7 +48,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="tasks",
-    version=1,
+    version=2,
     title="Synthesise and verify tasks",
     build=build,
     inputs=("catalog",),

@@ -67,7 +67,8 @@ LEFT JOIN (SELECT tool_id, avg((description != '')::INTEGER) AS share FROM store
 CREATE VIEW tasks AS
 SELECT * FROM read_json(getvariable('tasks'), format = 'newline_delimited', columns = {
     task_id: 'VARCHAR', request: 'VARCHAR', shape: 'VARCHAR', width: 'INTEGER', reach: 'VARCHAR', split: 'VARCHAR',
-    seed: 'BIGINT', slots: 'JSON', calls: 'JSON', atoms: 'JSON', hard_edges: 'JSON', soft_edges: 'JSON'});
+    seed: 'BIGINT', slots: 'JSON', calls: 'JSON', atoms: 'JSON', state: 'JSON', hard_edges: 'JSON',
+    soft_edges: 'JSON', distractors: 'JSON', difficulty: 'DOUBLE'});
 
 -- needs: demos
 -- One row a demonstration, as in the Hugging Face data set.

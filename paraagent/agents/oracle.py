@@ -2,7 +2,8 @@
 
 It takes from the task which tool fits which need and the arguments of each call; the facts of its answer it reads from
 the observation, as any agent must. Needs, labels and fact names are words of the request, so that they can be copied;
-the wording varies with the seed. Three turns: search for every need at once, make every call at once, answer.
+the wording varies with the seed. Its turns: search for every need at once, make the calls of each layer of the
+reference at once, answer.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paraagent.agents.policy import Completion, Conversation
 from paraagent.paraact.observation import read_responses
+from paraagent.paraact.prompt import NO_TOOL_ANSWER
 from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, SearchBlock, compact, render
 from paraagent.seeds import rng
 from paraagent.task import Atom, Task
@@ -35,6 +37,10 @@ _NEEDS = (
 )
 _FITS = ("{tool} fits {label}.", "For {label}: {tool}.", "{tool} does {label}.")
 _FOUND = ("I have {facts}.", "The results give {facts}.", "I read {facts}.")
+_NEXT = ("The result gives {values}. Now {needs}.", "I have {values}; next {needs}.", "With {values} I can do {needs}.")
+_CHANGED = ("The change went through.", "That is done.", "The call went well.")
+_NONE_FITS = ("None of these tools does it.", "No tool that was found fits.", "The tools found do something else.")
+_KNOWN = "This needs no tool."
 _MISSING = "The results do not say it."
 
 
@@ -76,11 +82,16 @@ def fact_label(atom: Atom, request: str) -> str:
 def _turn(conversation: Conversation) -> ParsedTurn:
     task, number = conversation.task, sum(message["role"] == "assistant" for message in conversation.messages)
     choices = rng(conversation.seed, "oracle", task.task_id, number)
+    seen = [message["content"] for message in conversation.messages if message["role"] == "user"][1:]
+    if task.shape == "no-tool":
+        return ParsedTurn(_KNOWN, None, (AnswerBlock(" ".join(_said(atom.value) for atom in task.atoms)),))
     if number == 0:
         return _search(task, choices)
-    if number == 1:
-        return _call(task, choices)
-    return _answer(task, conversation.messages[-1]["content"], choices)
+    results = _results(task, seen[1:])
+    layers = task.layers
+    if number <= len(layers) and (turn := _call(task, number - 1, results, choices)) is not None:
+        return turn
+    return _answer(task, results, choices)
 
 
 def _search(task: Task, choices: random.Random) -> ParsedTurn:
@@ -91,16 +102,42 @@ def _search(task: Task, choices: random.Random) -> ParsedTurn:
     return ParsedTurn(think, compact({"capacity_slots": list(labels.values())}), blocks)
 
 
-def _call(task: Task, choices: random.Random) -> ParsedTurn:
-    form = choices.choice(_FITS)
-    fits = [form.format(tool=tool, label=label) for tool, label in _tool_labels(task).items()]
-    plan = {
+def _call(task: Task, layer: int, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn | None:
+    """The calls of one layer, the first with the plan of all; None where an earlier result lacks what they need."""
+    blocks: list[CallBlock] = []
+    taken: list[str] = []
+    for call in task.layers[layer]:
+        arguments = dict(call.arguments)
+        for name, (source, path) in call.references.items():
+            arguments[name] = value = _read(results.get(source), path)
+            if value is None:
+                return None
+            taken.append(_said(value))
+        blocks.append(CallBlock(call.tool, arguments))
+    labels = _tool_labels(task)
+    if layer == 0:
+        form = choices.choice(_FITS)
+        think = " ".join(form.format(tool=tool, label=label) for tool, label in labels.items())
+        return ParsedTurn(think, compact(_plan(task)), tuple(blocks))
+    needs = dict.fromkeys(labels[block.name] for block in blocks)
+    think = choices.choice(_NEXT).format(values=_listed(list(dict.fromkeys(taken))), needs=_listed(list(needs)))
+    return ParsedTurn(think, None, tuple(blocks))
+
+
+def _plan(task: Task) -> dict[str, Any]:
+    """The execution plan of the whole reference; the i-th planned call of a tool is its i-th reference call."""
+    totals, seen, names = Counter(call.tool for call in task.calls), Counter[str](), {}
+    for call in (call for layer in task.layers for call in layer):
+        seen[call.tool] += 1
+        names[call.id] = call.tool if totals[call.tool] == 1 else f"{call.tool}#{seen[call.tool]}"
+    before = {call.id: [names[first] for first, second in task.hard_edges if second == call.id] for call in task.calls}
+    return {
         "available_tools": list(task.targets),
-        "execution_flow": [{"step": 1, "parallel": [call.tool for call in task.calls]}],
-        "dependencies": [],
+        "execution_flow": [
+            {"step": number, "parallel": [call.tool for call in layer]} for number, layer in enumerate(task.layers, 1)
+        ],
+        "dependencies": [{"from": first, "to": names[key]} for key, first in before.items() if first],
     }
-    blocks = tuple(CallBlock(call.tool, call.arguments) for call in task.calls)
-    return ParsedTurn(" ".join(fits), compact(plan), blocks)
 
 
 def _tool_labels(task: Task) -> dict[str, str]:
@@ -108,8 +145,17 @@ def _tool_labels(task: Task) -> dict[str, str]:
     return {slot.tool: labels[slot.text] for slot in task.slots}
 
 
-def _answer(task: Task, observation: str, choices: random.Random) -> ParsedTurn:
-    responses = dict(zip((call.id for call in task.calls), read_responses(observation), strict=False))
+def _results(task: Task, observations: Sequence[str]) -> dict[str, Any]:
+    """What each reference call gave, read from the observations of its layer."""
+    found: dict[str, Any] = {}
+    for layer, observation in zip(task.layers, observations, strict=False):
+        found.update(zip((call.id for call in layer), read_responses(observation), strict=False))
+    return found
+
+
+def _answer(task: Task, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn:
+    if task.shape == "unsolvable":
+        return ParsedTurn(choices.choice(_NONE_FITS), None, (AnswerBlock(NO_TOOL_ANSWER),))
     labels = [fact_label(atom, task.request) for atom in task.atoms]
     totals = Counter(labels)
     of_tool = _tool_labels(task)
@@ -117,13 +163,20 @@ def _answer(task: Task, observation: str, choices: random.Random) -> ParsedTurn:
     facts: list[str] = []
     sentences: list[str] = []
     for atom, label in zip(task.atoms, labels, strict=True):
-        value = _read(responses.get(atom.call), atom.path)
+        value = _read(results.get(atom.call), atom.path)
         if value is not None:
             whose = f" ({of_tool.get(tools[atom.call], 'other')})" if totals[label] > 1 else ""
             facts.append(f"the {label}{whose}")
             sentences.append(f"The {label}{whose} is {_said(value)}.")
+    if not task.atoms and all(_went_well(results.get(change.call)) for change in task.state):
+        return ParsedTurn(choices.choice(_CHANGED), None, (AnswerBlock("Done."),))
     think = choices.choice(_FOUND).format(facts=_listed(facts)) if facts else _MISSING
     return ParsedTurn(think, None, (AnswerBlock(" ".join(sentences) or _MISSING),))
+
+
+def _went_well(response: Any) -> bool:
+    result = response.get("result") if isinstance(response, dict) else {"error": None}
+    return not (isinstance(result, dict) and "error" in result)
 
 
 def _read(response: Any, path: str) -> str | int | float | bool | None:

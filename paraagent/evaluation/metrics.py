@@ -160,6 +160,6 @@ def failures(scores: pl.DataFrame) -> dict[str, int]:
 
 
 def _by_shape(scores: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    label = pl.when(pl.col("width") == 1).then(pl.col("shape")).otherwise(pl.format("{}-{}", "shape", "width"))
+    label = pl.when(pl.col("width") <= 1).then(pl.col("shape")).otherwise(pl.format("{}-{}", "shape", "width"))
     labelled = scores.with_columns(label.alias("label")).sort("width", "label", "task_id")
     return [(str(key[0]), part) for key, part in labelled.group_by("label", maintain_order=True)]

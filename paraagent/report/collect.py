@@ -130,7 +130,7 @@ def task_facts(tasks: list[Task]) -> dict[str, Any]:
         "total": len(tasks),
         "by_shape": [
             {
-                "label": shape if width == 1 else f"{shape}-{width}",
+                "label": shape if width <= 1 else f"{shape}-{width}",
                 **{split: counts[split, width, shape] for split in ("train", "validation", "test")},
             }
             for width, shape in shapes

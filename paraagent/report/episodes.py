@@ -98,7 +98,7 @@ def _view(system: str, outcome: Outcome, episode: Episode, task: Task) -> Episod
         system=system,
         outcome=outcome,
         label=LABELS[outcome],
-        shape=task.shape if task.width == 1 else f"{task.shape}-{task.width}",
+        shape=task.label,
         episode=episode,
         task=task,
         turns=[_turn(turn, set(task.targets)) for turn in episode.turns],

@@ -2,7 +2,7 @@
 
 "Returns detailed information about the specified cluster, including its tags." becomes "get detailed information about
 a cluster". The need is the slot that a searcher asks for, and it stands word for word in the request. Descriptions that
-do not open with an act of reading, or that talk of the interface itself, give no need.
+do not open with a plain act, or that talk of the interface itself, give no need.
 """
 
 from __future__ import annotations
@@ -50,6 +50,15 @@ _VERBS = {
     }.items()
     for verb in verbs.split()
 }
+_CHANGES = (
+    "create add insert register post upload publish book submit schedule send subscribe invite launch reserve order "
+    "update modify set change edit replace rename move enable disable activate deactivate assign attach detach "
+    "associate disassociate tag untag reset restore approve reject merge promote pause resume suspend confirm complete "
+    "close reopen delete remove terminate cancel revoke unsubscribe release archive start stop restart reboot block "
+    "unblock mute unmute follow unfollow lock unlock mark accept decline dismiss export import clone copy share pin"
+)
+_WRITING = {form: verb for verb in _CHANGES.split() for form in (verb, f"{verb}s", f"{verb}es")}
+_WRITING |= {verb.removesuffix("y") + "ies": verb for verb in _CHANGES.split() if verb.endswith("fy")}
 _CLAUSE = re.compile(
     r"\s*(?:[;,—–(\[]|\s-\s|\s(?:that|which|including|based on|using|where|when|whose|so that|in order to|"
     r"specified by|associated with (?:the|a|an|your) (?:specified|given)|matching (?:the|a)|if|as well as|"
@@ -124,14 +133,17 @@ _EMPTY = frozenset(
 _FEWEST, _MOST = 3, 13
 
 
-def need_of(description: str) -> str | None:
-    """The need in lower case without a full stop, 3 to 13 words; None where the description gives none."""
+def need_of(description: str, *, writing: bool = False) -> str | None:
+    """The need in lower case without a full stop, 3 to 13 words; None where the description gives none.
+
+    A description must open with an act of reading, or, where `writing` is set, with one that changes something.
+    """
     text = _SENTENCE.split(description.strip(), maxsplit=1)[0].strip().rstrip(".")
     previous = None
     while previous != text:
         previous, text = text, _OPENING.sub("", text, count=1)
     first, _, rest = text.partition(" ")
-    verb = _VERBS.get(first.lower())
+    verb = (_WRITING if writing else _VERBS).get(first.lower())
     if verb is None or not rest:
         return None
     rest = _WHOLE.sub("", _PLURAL.sub("the ", _QUALIFIED.sub(_with_article, rest)))

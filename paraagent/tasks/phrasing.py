@@ -1,21 +1,25 @@
-"""Requests in plain words: a need, what is given, and the fact to report, in seeded variety.
+"""Requests in plain words: needs, what is given, how one thing leads to the next, and the facts to report.
 
-Every request is an opening (need and givens) and an ask (the fact); a parallel request joins such pairs. Openings,
-asks, pairs and frames combine freely, so that few sentences of a data set look alike.
+The sentences stand in `phrases.toml`. A request joins several of them, so that few of a data set look alike.
 """
 
 from __future__ import annotations
 
 import random
+import tomllib
 from collections.abc import Sequence
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+PHRASES: dict[str, Any] = tomllib.loads(files("paraagent.tasks").joinpath("phrases.toml").read_text("utf-8"))
+_KEY_WORDS = frozenset({"ID", "IDs", "name", "key", "ARN", "number", "slug", "code", "uuid", "sid", "gid"})
 
 
 class Given(NamedTuple):
     """One argument as a person says it."""
 
     word: str
-    """`project id`."""
+    """`project ID`."""
     value: str
 
 
@@ -25,83 +29,91 @@ class Item(NamedTuple):
     need: str
     givens: tuple[Given, ...]
     fact: str
-    """`the status`."""
+    """`the status`; empty where nothing is to be reported."""
 
 
-OPENINGS = (
-    "Please {need} for {given}.",
-    "I need to {need}. The {given_is}.",
-    "Could you {need}? The {given_is}.",
-    "Can you {need} for {given}?",
-    "{Need}, using {given}.",
-    "For {given}, {need}.",
-    "I want to {need}; the {given_is}.",
-    "Help me {need}. I have {given}.",
-    "I have {given}. Please {need}.",
-    "We have to {need} for {given}.",
-    "Given {given}, please {need}.",
-    "The {given_is}. {Need} for me.",
-    "I'd like to {need} with {given}.",
-    "Someone asked me to {need} for {given}.",
-)
-ASKS = (
-    "Tell me {fact}.",
-    "What is {fact}?",
-    "I need to know {fact}.",
-    "Report {fact}.",
-    "I only want {fact}.",
-    "Just give me {fact}.",
-    "Let me know {fact}.",
-    "Then tell me {fact}.",
-    "All I need is {fact}.",
-    "Reply with {fact}.",
-)
-CLAUSES = (
-    "{need} for {given} and tell me {fact}",
-    "{need} with {given} and report {fact}",
-    "{need} for {given} and give me {fact}",
-    "{need} using {given} and let me know {fact}",
-    "{need} with {given} and find out {fact}",
-)
-FRAMES = {
-    2: (
-        "Two things: {0}; and {1}.",
-        "Please {0}. Also, {1}.",
-        "I need two answers. First, {0}. Second, {1}.",
-        "First, {0}. Separately, {1}.",
-        "Could you {0}? And {1}.",
-        "I have two jobs for you: {0}; then {1}.",
-    ),
-    3: (
-        "Three things: {0}; {1}; and {2}.",
-        "Please {0}. Also, {1}. And {2}.",
-        "I need three answers. First, {0}. Second, {1}. Third, {2}.",
-        "For my report: {0}; {1}; finally, {2}.",
-        "Could you {0}? Then {1}. Last, {2}.",
-    ),
-}
+class Source(NamedTuple):
+    """How a person says where a value comes from."""
+
+    word: str
+    """What the value is: `order ID`."""
+    kind: str
+    """first: of the first thing listed · named: of the thing with a certain label · entry: of the first entry ·
+    single: the only one there · each: of the first two."""
+    label: str = ""
+    value: str = ""
+
+    @property
+    def thing(self) -> str:
+        """`order` for an `order ID`; the word itself where nothing would be left."""
+        return thing_of(self.word)
+
+
+def thing_of(word: str) -> str:
+    """What a word identifies: `order` for `order ID`."""
+    *before, last = word.split()
+    return " ".join(before) if before and last in _KEY_WORDS else word
 
 
 def phrase(items: Sequence[Item], choices: random.Random) -> str:
-    """The request for one to three items."""
+    """The request for one to three independent items."""
     if len(items) == 1:
-        fields = _fields(items[0])
-        return f"{choices.choice(OPENINGS).format(**fields)} {choices.choice(ASKS).format(**fields)}"
-    clauses = [
-        clause.format(**_fields(item)) for clause, item in zip(_several(len(items), choices), items, strict=True)
-    ]
-    text = choices.choice(FRAMES[len(items)]).format(*clauses)
+        return f"{opening(items[0], choices)} {closing(items[0], choices)}"
+    asks = choices.sample(PHRASES["clause_ask"], len(items))
+    clauses = [clause(item, choices, ask) for item, ask in zip(items, asks, strict=True)]
+    return _sentence(choices.choice(PHRASES["frames"][str(len(items))]).format(*clauses))
+
+
+def opening(item: Item, choices: random.Random) -> str:
+    """A sentence that says the need and what is given."""
+    if not item.givens:
+        return _sentence(choices.choice(PHRASES["polite"]).format(item.need))
+    return _sentence(choices.choice(PHRASES["opening"]).format(**_fields(item)))
+
+
+def closing(item: Item, choices: random.Random) -> str:
+    """A sentence that asks for the fact, or for no more than a word that it is done."""
+    if not item.fact:
+        return str(choices.choice(PHRASES["done"]))
+    return _sentence(choices.choice(PHRASES["ask"]).format(fact=item.fact))
+
+
+def clause(item: Item, choices: random.Random, ask: str = "") -> str:
+    """Need, givens and fact within a longer sentence."""
+    parts = ["{need}"]
+    if item.givens:
+        parts.append(choices.choice(PHRASES["clause_given"]))
+    if item.fact:
+        parts.append(ask or choices.choice(PHRASES["clause_ask"]))
+    return " ".join(parts).format(**_fields(item))
+
+
+def follow(source: Source, then: str, choices: random.Random) -> str:
+    """A sentence that says what to do with a value of the result before."""
+    thing = source.thing
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
+    fields = {"thing": thing, "things": plural, "word": source.word, "label": source.label, "value": source.value}
+    return _sentence(choices.choice(PHRASES[source.kind]).format(then=then, **fields))
+
+
+def together(first: str, second: str, then: str, choices: random.Random) -> str:
+    """A sentence that says what to do with two values of two results."""
+    return _sentence(choices.choice(PHRASES["pair"]).format(first=first, second=second, then=then))
+
+
+def also(kind: str, then: str, choices: random.Random) -> str:
+    """A further sentence: `second` about the same thing, `aside` about another."""
+    return _sentence(choices.choice(PHRASES[kind]).format(then))
+
+
+def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _several(count: int, choices: random.Random) -> list[str]:
-    return choices.sample(CLAUSES, count)
 
 
 def _fields(item: Item) -> dict[str, str]:
     return {
         "need": item.need,
-        "Need": item.need[0].upper() + item.need[1:],
+        "Need": _sentence(item.need),
         "given": _listed([f"{given.word} {given.value}" for given in item.givens]),
         "given_is": _listed([f"{given.word} is {given.value}" for given in item.givens], " and the "),
         "fact": item.fact,
@@ -109,4 +121,4 @@ def _fields(item: Item) -> dict[str, str]:
 
 
 def _listed(parts: Sequence[str], last: str = " and ") -> str:
-    return last.join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return last.join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

@@ -8,26 +8,39 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 from paraagent.catalog.splits import service_family, split_of
 from paraagent.progress import Progress, Quiet
 from paraagent.seeds import derive, rng
-from paraagent.task import Atom, Reach, ReferenceCall, Slot, Split, Task
+from paraagent.task import Atom, Reach, ReferenceCall, Shape, Slot, Split, Task
 from paraagent.tasks.facts import answerable, value_at
+from paraagent.tasks.graph import Draft, closure, compose
+from paraagent.tasks.links import Links, Sketch, read_links, single_changes
 from paraagent.tasks.needs import need_of
-from paraagent.tasks.phrasing import phrase
-from paraagent.tasks.target import RejectionError, Target, draft
-from paraagent.tasks.verify import Outline, check_answer, check_found, check_request, solved_by_oracle
-from paraagent.toolenv.limits import fit_json
-from paraagent.toolenv.simulator import GroundedSimulator
+from paraagent.tasks.phrasing import also, clause, phrase
+from paraagent.tasks.play import play
+from paraagent.tasks.rejection import RejectionError
+from paraagent.tasks.target import Target, draft
+from paraagent.tasks.toolless import check_unmet, deed, question
+from paraagent.tasks.verify import (
+    Outline,
+    check_answer,
+    check_found,
+    check_request,
+    difficulty,
+    nearest,
+    solved_by_oracle,
+)
 
 if TYPE_CHECKING:
+    from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
     from paraagent.config import EnvConfig, ShapeName, TasksConfig
-    from paraagent.retrieval.index import ToolIndex
+    from paraagent.retrieval.index import Hit, ToolIndex
 
 T = TypeVar("T")
 
@@ -41,7 +54,7 @@ WHERE effect = 'read' AND NOT deprecated AND returns IS NOT NULL
     SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
 ORDER BY name
 """
-_OUTLINES = "SELECT name, source_name, effect, description FROM tools WHERE name IN ({names})"
+_OUTLINES = "SELECT name, source_name, effect, description FROM tools WHERE name IN (SELECT unnest(?::VARCHAR[]))"
 _TOGETHER = 4
 """Tools of one provider drawn in a row, so that requests within one service or provider can be made."""
 _CHUNK = 192
@@ -49,6 +62,17 @@ _ROUNDS = 4
 """How often a tool may serve, with other arguments, where the catalog is small."""
 _REACHES: tuple[tuple[Reach, float], ...] = (("service", 0.3), ("provider", 0.2), ("providers", 0.5))
 _WIDTHS: dict[ShapeName, int] = {"single": 1, "parallel-2": 2, "parallel-3": 3}
+_LINKED: tuple[ShapeName, ...] = ("chain-2", "chain-3", "fan-out", "fan-in", "mixed")
+_TRIES = 5
+_MOST_USES = 6
+"""Graphs in which one tool may stand."""
+
+
+class _Kind(NamedTuple):
+    """What of a task is asked for by number."""
+
+    shape: ShapeName
+    writes: bool
 
 
 class _Candidate(NamedTuple):
@@ -75,9 +99,14 @@ def synthesise(
     tasks: list[Task] = []
     rejected: Counter[str] = Counter()
     pools = _pools(catalog, config.max_required, seed, rejected)
+    links = read_links(catalog, config.max_required) if set(config.shapes) & set(_LINKED) else {}
+    changes = single_changes(catalog, config.max_required, rng(seed, "changes")) if config.writing else {}
     for split in get_args(Split):
         maker = _Maker(catalog, index, env, split, derive(seed, split), pools[split], rejected)
-        tasks += maker.make(_widths(config.shapes, wanted[split]), progress)
+        demand = _demand(config, wanted[split])
+        tasks += maker.make_graphs(demand, links.get(split), changes.get(split), progress)
+        tasks += maker.make_toolless(demand, progress)
+        tasks += maker.make(_widths(config.shapes, demand), progress)
     return Synthesis(sorted(tasks, key=lambda task: (task.split, task.task_id)), dict(sorted(rejected.items())))
 
 
@@ -96,6 +125,12 @@ class _Maker:
     """Verified drafts that no task uses yet."""
     made: int = 0
     requests: set[str] = field(default_factory=set)
+    hits: dict[str, list[Hit]] = field(default_factory=dict)
+    """What each need finds."""
+    outlines: dict[str, Outline] = field(default_factory=dict)
+    uses: Counter[str] = field(default_factory=Counter)
+    """In how many graphs a tool stands."""
+    drafts: Iterator[list[Target]] | None = None
 
     @property
     def restriction(self) -> Split | None:
@@ -104,12 +139,9 @@ class _Maker:
 
     def make(self, widths: list[int], progress: Progress) -> list[Task]:
         tasks: list[Task] = []
-        supply, exhausted = self._supply(), False
+        exhausted = False
         while widths:
-            while not exhausted and len(self.spare) < 2 * sum(widths[:_CHUNK]):
-                more = next(supply, None)
-                exhausted = more is None
-                self.spare += more or []
+            exhausted = not self._stock(2 * sum(widths[:_CHUNK]))
             found = self._played([self._task(width) for width in widths])
             kept = [task for task in found if task is not None]
             tasks += kept
@@ -119,6 +151,163 @@ class _Maker:
                 break
         progress.advance(len(widths))  # what the catalog has no room for
         return tasks
+
+    def make_graphs(
+        self, demand: dict[_Kind, int], links: Links | None, changes: Iterator[Sketch] | None, progress: Progress
+    ) -> list[Task]:
+        """The tasks whose calls hang together or change something; takes from `demand` what it could make."""
+        tasks: list[Task] = []
+        for kind in [kind for kind in demand if kind.writes or kind.shape in _LINKED]:
+            choices = rng(self.seed, "sketches", kind.shape, kind.writes)
+            if kind.shape == "single":
+                sketches = changes or iter(())
+            else:
+                sketches = links.sketches(kind.shape, writing=kind.writes, choices=choices) if links else iter(())
+            while demand[kind] and (chunk := list(islice(sketches, min(_CHUNK, 3 * demand[kind])))):
+                written = [self._composed(sketch, kind) for sketch in self._findable_sketches(chunk)]
+                kept = [task for task in self._played(written) if task is not None][: demand[kind]]
+                demand[kind] -= len(kept)
+                progress.advance(len(kept))
+                tasks += kept
+        return tasks
+
+    def make_toolless(self, demand: dict[_Kind, int], progress: Progress) -> list[Task]:
+        """The tasks that need no tool, and those that none can solve."""
+        tasks: list[Task] = []
+        for kind in [kind for kind in demand if kind.shape in ("no-tool", "unsolvable")]:
+            for _ in range(_TRIES * demand[kind]):
+                if not demand[kind]:
+                    break
+                try:
+                    tasks.append(self._toolless(kind.shape))
+                except RejectionError as rejection:
+                    self.rejected[str(rejection)] += 1
+                    continue
+                demand[kind] -= 1
+                progress.advance(1)
+        return tasks
+
+    def _toolless(self, shape: ShapeName) -> Task:
+        self.made += 1
+        choices, seed = rng(self.seed, "toolless", self.made), derive(self.seed, "world", self.made)
+        parts: dict[str, Any] = {"task_id": f"{self.split}-{self.made:05d}", "split": self.split, "seed": seed}
+        parts |= {"shape": shape, "width": 0, "reach": "service", "calls": ()}
+        if shape == "no-tool":
+            asked = question(choices)
+            parts |= {"request": asked.request, "slots": (), "atoms": (Atom(call="", path="", value=asked.answer),)}
+        else:
+            request, need = deed(choices)
+            [hits] = self.index.search([need], self.env.k, split=self.restriction)
+            outlines = self._outlined([hit.name for hit in hits])
+            check_unmet(need, [f"{hit.name} {outlines[hit.name].description}" for hit in hits])
+            parts |= {"request": request, "slots": (Slot(text=need, tool=""),), "atoms": ()}
+        return self._accepted(Task(**parts))
+
+    def _accepted(self, task: Task) -> Task:
+        if task.request in self.requests:
+            raise RejectionError("request is asked already")
+        self.requests.add(task.request)
+        return task
+
+    def _stock(self, count: int) -> bool:
+        """Draft until there are `count` spare drafts; False where the catalog holds no more."""
+        self.drafts = self.drafts or self._supply()
+        while len(self.spare) < count:
+            more = next(self.drafts, None)
+            if more is None:
+                return False
+            self.spare += more
+        return True
+
+    def _findable_sketches(self, sketches: Sequence[Sketch]) -> list[Sketch]:
+        """The sketches whose needs each find their tool, and nothing too like it."""
+        self._search(dict.fromkeys(member.need for sketch in sketches for member in sketch.members))
+        self._outlined(dict.fromkeys(member.name for sketch in sketches for member in sketch.members))
+        return [sketch for sketch in sketches if self._passes(lambda: self._check_sketch(sketch))]  # noqa: B023
+
+    def _check_sketch(self, sketch: Sketch) -> None:
+        names = {member.name for member in sketch.members}
+        if len({member.need for member in sketch.members}) < len(names):
+            raise RejectionError("two needs are the same")
+        if max(self.uses[name] for name in names) >= _MOST_USES:
+            raise RejectionError("a tool has served often enough")
+        for member in dict.fromkeys(sketch.members):
+            check_found(self.outlines[member.name], self.hits[member.need], self.outlines, names)
+
+    def _composed(self, sketch: Sketch, kind: _Kind) -> Task | None:
+        self.made += 1
+        seed = derive(self.seed, "world", self.made)
+        tools = self.catalog.get_many(member.name for member in sketch.members)
+        try:
+            drafted = compose(sketch, tools, seed, self.env.max_result_chars)
+            target = self._aside(drafted, seed) if kind.shape == "mixed" else None
+            task = self._graph_task(kind.shape, drafted, target, seed)
+            if target is not None:
+                tools = {**tools, target.tool.name: target.tool}
+            check_request(task)
+            check_answer(task, tools, self.env)
+            self.uses.update(task.targets)
+            return self._accepted(task)
+        except RejectionError as rejection:
+            self.rejected[str(rejection)] += 1
+            return None
+
+    def _aside(self, drafted: Draft, seed: int) -> Target:
+        """A spare draft that fits beside a chain."""
+        self._stock(_TOGETHER)
+        used = {call.tool for call in drafted.calls}
+        for place, target in enumerate(self.spare):
+            if target.tool.name not in used and target.slot not in [slot.text for slot in drafted.slots]:
+                return self.spare.pop(place)
+        raise RejectionError("nothing fits beside it")
+
+    def _graph_task(self, shape: ShapeName, drafted: Draft, target: Target | None, seed: int) -> Task:
+        request, calls, slots, atoms = drafted.request, drafted.calls, drafted.slots, drafted.atoms
+        if target is not None:
+            call = ReferenceCall(id=f"c{len(calls) + 1}", tool=target.tool.name, arguments=target.arguments)
+            request += " " + also("aside", clause(target.item, rng(seed, "aside")), rng(seed, "words"))
+            calls, slots = (*calls, call), (*slots, Slot(text=target.slot, tool=target.tool.name))
+            atoms = (*atoms, *_answers(target, call, seed, self.env.max_result_chars))
+        tools = self.catalog.get_many(call.tool for call in calls)
+        return self._rated(
+            Task(
+                task_id=f"{self.split}-{self.made:05d}",
+                request=request,
+                shape="chain" if shape.startswith("chain") else cast("Shape", shape),
+                width=len(calls),
+                reach=_reach(list(tools.values())),
+                split=self.split,
+                seed=seed,
+                slots=slots,
+                calls=calls,
+                atoms=atoms,
+                state=drafted.state,
+                hard_edges=drafted.hard_edges,
+                soft_edges=closure(drafted.hard_edges),
+            ),
+            tools,
+        )
+
+    def _rated(self, task: Task, tools: Mapping[str, ToolInterface]) -> Task:
+        """The task with the tools that lead astray, and how hard it is."""
+        self._outlined(hit.name for slot in task.slots for hit in self.hits[slot.text])
+        beside = [nearest(self.outlines[slot.tool], self.hits[slot.text], self.outlines) for slot in task.slots]
+        names = dict.fromkeys(name for name, _ in beside if name and name not in task.targets)
+        optional = sum(len(tool.properties) - len(tool.required) for tool in tools.values())
+        hard = difficulty(task, max((likeness for _, likeness in beside), default=0.0), optional)
+        return task.model_copy(update={"distractors": tuple(names), "difficulty": hard})
+
+    def _search(self, needs: Iterable[str]) -> None:
+        """Look up what each need finds, once."""
+        fresh = [need for need in needs if need not in self.hits]
+        self.hits.update(zip(fresh, self.index.search(fresh, self.env.k, split=self.restriction), strict=True))
+        self._outlined(hit.name for need in fresh for hit in self.hits[need])
+
+    def _outlined(self, names: Iterable[str]) -> dict[str, Outline]:
+        fresh = sorted({name for name in names if name not in self.outlines})
+        for row in self.catalog.rows(_OUTLINES, [fresh]) if fresh else ():
+            self.outlines[row[0]] = Outline(*row)
+        return self.outlines
 
     def _played(self, tasks: Sequence[Task | None]) -> list[Task | None]:
         """The tasks that the reference solution solves; None in place of the others."""
@@ -144,15 +333,12 @@ class _Maker:
 
     def _findable(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
         """The candidates whose need finds them, and nothing too like them."""
-        found = self.index.search([candidate.need for candidate in candidates], self.env.k, split=self.restriction)
-        names = sorted({hit.name for hits in found for hit in hits} | {candidate.name for candidate in candidates})
-        quoted = ", ".join(f"'{name}'" for name in names)
-        rows = self.catalog.relation(_OUTLINES.format(names=quoted)).fetchall()
-        outlines = {row[0]: Outline(*row) for row in rows}
+        self._search(dict.fromkeys(candidate.need for candidate in candidates))
+        outlines = self._outlined(candidate.name for candidate in candidates)
         return [
             candidate
-            for candidate, hits in zip(candidates, found, strict=True)
-            if self._passes(lambda: check_found(outlines[candidate.name], hits, outlines))  # noqa: B023
+            for candidate in candidates
+            if self._passes(lambda: check_found(outlines[candidate.name], self.hits[candidate.need], outlines))  # noqa: B023
         ]
 
     def _drafted(self, candidates: Sequence[_Candidate], number: int) -> list[Target]:
@@ -197,8 +383,7 @@ class _Maker:
         for reach in [wanted, *(reach for reach, _ in _REACHES if reach != wanted)]:
             group = _first_group(self.spare, width, reach)
             if group is not None:
-                taken = {target.tool.name for target in group}
-                self.spare = [target for target in self.spare if target.tool.name not in taken]
+                self.spare = [target for target in self.spare if all(target is not other for other in group)]
                 return reach, group
         return None
 
@@ -221,27 +406,34 @@ class _Maker:
             slots=tuple(Slot(text=target.slot, tool=target.tool.name) for target in targets),
             calls=calls,
             atoms=tuple(
-                Atom(call=call.id, path=target.path, value=_answer(target, seed, self.env.max_result_chars))
+                atom
                 for call, target in zip(calls, targets, strict=True)
+                for atom in _answers(target, call, seed, self.env.max_result_chars)
             ),
         )
         if task.request in self.requests:
             raise RejectionError("request is asked already")
         check_request(task)
-        check_answer(task, {target.tool.name: target.tool for target in targets}, self.env)
-        return task
+        tools = {target.tool.name: target.tool for target in targets}
+        check_answer(task, tools, self.env)
+        return self._rated(task, tools)
 
 
-def _answer(target: Target, seed: int, max_chars: int) -> str | int | float:
-    result = fit_json(GroundedSimulator(seed).call(target.tool, target.arguments).result, max_chars)
+def _answers(target: Target, call: ReferenceCall, seed: int, max_chars: int) -> list[Atom]:
+    result = play([call], {target.tool.name: target.tool}, seed, max_chars)[call.id]
     try:
-        value = value_at(result, target.path)
+        values = [value_at(result, path) for path in target.paths]
     except (LookupError, ValueError):
         raise RejectionError("answer does not stand in every world") from None
-    if not answerable(value):
+    if not all(map(answerable, values)):
         raise RejectionError("answer does not stand in every world")
-    answer: str | int | float = value
-    return answer
+    return [Atom(call=call.id, path=path, value=value) for path, value in zip(target.paths, values, strict=True)]
+
+
+def _reach(tools: Sequence[ToolInterface]) -> Reach:
+    if len({(tool.provider, tool.service) for tool in tools}) == 1:
+        return "service"
+    return "provider" if len({tool.provider for tool in tools}) == 1 else "providers"
 
 
 def _first_group(spare: Sequence[Target], width: int, reach: Reach) -> list[Target] | None:
@@ -289,11 +481,30 @@ def _shuffled(items: Sequence[T], choices: random.Random) -> list[T]:
     return choices.sample(items, len(items))
 
 
-def _widths(shapes: Mapping[ShapeName, float], count: int) -> list[int]:
-    """The width of each task, shares by largest remainder, wide ones first since they are hardest to fill."""
-    total = sum(shapes.values())
-    exact = {shape: count * weight / total for shape, weight in sorted(shapes.items())}
-    counts = {shape: int(share) for shape, share in exact.items()}
-    for shape in sorted(exact, key=lambda shape: counts[shape] - exact[shape])[: count - sum(counts.values())]:
-        counts[shape] += 1
-    return sorted((_WIDTHS[shape] for shape, number in counts.items() for _ in range(number)), reverse=True)
+def _demand(config: TasksConfig, count: int) -> dict[_Kind, int]:
+    """How many tasks of each kind, shares by largest remainder."""
+    weights: dict[_Kind, float] = {}
+    for shape, weight in sorted(config.shapes.items()):
+        writing = config.writing if shape in ("single", "chain-2") else 0.0
+        weights[_Kind(shape, False)] = weight * (1 - writing)
+        weights[_Kind(shape, True)] = weight * writing
+    total = sum(weights.values())
+    exact = {kind: count * weight / total for kind, weight in weights.items() if weight}
+    counts = {kind: int(share) for kind, share in exact.items()}
+    for kind in sorted(exact, key=lambda kind: counts[kind] - exact[kind])[: count - sum(counts.values())]:
+        counts[kind] += 1
+    return counts
+
+
+def _widths(shapes: Mapping[ShapeName, float], demand: Mapping[_Kind, int]) -> list[int]:
+    """The width of each task of independent calls, wide ones first since they are hardest to fill.
+
+    What the catalog had no room for goes to these shapes in turn, to single calls where there are none.
+    """
+    plain = {shape: width for shape, width in _WIDTHS.items() if shapes.get(shape)}
+    widths = [
+        _WIDTHS[kind.shape] for kind, n in demand.items() if kind.shape in plain and not kind.writes for _ in range(n)
+    ]
+    left = sum(demand.values()) - len(widths)
+    widths += islice(cycle(plain.values() or [1]), left)
+    return sorted(widths, reverse=True)

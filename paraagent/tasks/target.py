@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.seeds import derive, rng
+from paraagent.task import ReferenceCall
 from paraagent.tasks.facts import Fact, answerable, facts_of, value_at
 from paraagent.tasks.phrasing import Given, Item
+from paraagent.tasks.play import play
+from paraagent.tasks.rejection import RejectionError as RejectionError
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.generate import Compiler
 from paraagent.toolenv.identifiers import singular, words
-from paraagent.toolenv.limits import fit_json
-from paraagent.toolenv.simulator import GroundedSimulator
 from paraagent.toolenv.world import World
 
 _SCALARS = ("string", "integer", "number", "boolean")
@@ -54,10 +57,12 @@ _VALUE = re.compile(r"[\w.@:/+,-]+(?: [\w.@:/+,-]+){0,3}")
 _PLACEHOLDER = re.compile(r"\{\+?([^{}]*)\}")
 _LONGEST_VALUE = 28
 _MOST_WORDS = 4
-_WORLDS = 4
-"""Worlds in which a fact is looked at; in one more than half of the others it must read differently."""
+WORLDS = 8
+"""Worlds in which facts are looked at; in no two of them may they read the same."""
 _CHOICE = 4
 """Facts of the best ranks among which the seed chooses."""
+_PAIRED = 10
+"""Facts among which the second of a pair is looked for."""
 
 
 @dataclass(frozen=True)
@@ -68,48 +73,54 @@ class Target:
     slot: str
     arguments: dict[str, Any]
     item: Item
-    path: str
-    """Where the fact stands in the result."""
-
-
-class RejectionError(Exception):
-    """Why a tool or a task is not taken; the text is the key of the count."""
+    paths: tuple[str, ...]
+    """Where the facts stand in the result; none for a tool that writes."""
 
 
 def draft(tool: ToolInterface, need: str, seed: int, max_result_chars: int) -> Target:
     """Draft a tool; equal seeds give equal drafts. Raises `RejectionError`."""
     arguments, givens = _given(tool, seed)
-    fact = _fact(tool, arguments, seed, max_result_chars)
-    return Target(tool, need, arguments, Item(need, givens, fact.label), fact.path)
+    call = ReferenceCall(id="c1", tool=tool.name, arguments=arguments)
+    worlds = [derive(seed, "world", number) for number in range(WORLDS)]
+    results = [play([call], {tool.name: tool}, world, max_result_chars)["c1"] for world in worlds]
+    if tool.effect != "read":
+        return Target(tool, need, arguments, Item(need, givens, ""), ())
+    facts = choose_facts(results, rng(seed, "fact"))
+    label = " and ".join(fact.label for fact in facts)
+    return Target(tool, need, arguments, Item(need, givens, label), tuple(fact.path for fact in facts))
+
+
+def literal(tool: ToolInterface, name: str, seed: int) -> Any:
+    """A value for one parameter, as somebody might have it; equal seeds give equal values."""
+    generate = Compiler().compile_field(name, tool.properties[name], owner_of(tool, name))
+    return generate(derive(seed, "argument", name), World(seed).now, {})
+
+
+def given(tool: ToolInterface, name: str, seed: int) -> tuple[Any, Given]:
+    """A value for one required parameter, and how a person would say it. Raises `RejectionError`."""
+    schema = tool.properties[name]
+    word = word_of(name, owner_of(tool, name))
+    if schema.get("type") not in _SCALARS or len(schema.get("enum", (1, 2))) < 2:
+        raise RejectionError("required parameter is no free scalar")
+    value = literal(tool, name, seed)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if len(text) > _LONGEST_VALUE or not _VALUE.fullmatch(text):
+        raise RejectionError("argument is hard to say")
+    return value, Given(word, text)
 
 
 def _given(tool: ToolInterface, seed: int) -> tuple[dict[str, Any], tuple[Given, ...]]:
     """An argument for each required parameter, and how a person would say it."""
-    compiler, now = Compiler(), World(seed).now
-    arguments: dict[str, Any] = {}
-    givens: list[Given] = []
-    for name in tool.properties:
-        if name not in tool.required:
-            continue
-        schema = tool.properties[name]
-        owner = _owner(tool, name)
-        word = _word(name, owner)
-        if schema.get("type") not in _SCALARS or len(schema.get("enum", (1, 2))) < 2:
-            raise RejectionError("required parameter is no free scalar")
-        value = compiler.compile_field(name, schema, owner)(derive(seed, "argument", name), now, {})
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if len(text) > _LONGEST_VALUE or not _VALUE.fullmatch(text):
-            raise RejectionError("argument is hard to say")
-        arguments[name] = value
-        givens.append(Given(word, text))
-    if not givens or len({given.word for given in givens}) < len(givens):
+    made = {name: given(tool, name, seed) for name in tool.properties if name in tool.required}
+    arguments, givens = {name: value for name, (value, _) in made.items()}, tuple(said for _, said in made.values())
+    if not givens or len({said.word for said in givens}) < len(givens):
         raise RejectionError("parameters are hard to tell apart")
     if check_arguments(tool, arguments) is not None:
         raise RejectionError("arguments do not validate")
-    return arguments, tuple(givens)
+    return arguments, givens
 
 
-def _owner(tool: ToolInterface, parameter: str) -> tuple[str, ...]:
+def owner_of(tool: ToolInterface, parameter: str) -> tuple[str, ...]:
     """Words of what a parameter belongs to: `customer` for the `{id}` of `/customers/{id}`, else the tool's noun."""
     segments = [segment for segment in tool.path.split("/") if segment]
     for before, segment in pairwise(segments):
@@ -121,7 +132,8 @@ def _owner(tool: ToolInterface, parameter: str) -> tuple[str, ...]:
     return (singular(noun[0]),) if noun else ()
 
 
-def _word(name: str, owner: tuple[str, ...]) -> str:
+def word_of(name: str, owner: tuple[str, ...]) -> str:
+    """How a person names a parameter: `cluster ID`. Raises `RejectionError`."""
     parts = words(name)
     if (
         set(parts) & _SECRETS
@@ -142,26 +154,38 @@ def _word(name: str, owner: tuple[str, ...]) -> str:
     return " ".join(_SPELLED.get(part, part) for part in parts)
 
 
-def _fact(tool: ToolInterface, arguments: dict[str, Any], seed: int, max_chars: int) -> Fact:
-    """One of the best facts that stands in every world and differs between them."""
-    results = [_result(tool, arguments, derive(seed, "world", number), max_chars) for number in range(_WORLDS)]
-    facts = [fact for fact in facts_of(results[0]) if _varies(fact, results)]
+def choose_facts(results: Sequence[Any], choices: random.Random, told: frozenset[str] = frozenset()) -> list[Fact]:
+    """One of the best facts, or two where one alone could be guessed, from the results of several worlds.
+
+    Together they read differently in every world. Raises `RejectionError` where no facts do.
+
+    Args:
+        results: of the same calls, the first from the world that the facts are for.
+        told: values that are known before this result, in lower case; they are not asked for.
+    """
+    facts: dict[Fact, list[str]] = {}
+    for fact in facts_of(results[0]):
+        values = _values(fact, results)
+        if values is not None and values[0] not in told:
+            facts[fact] = values
     if not facts:
         raise RejectionError("result holds no fact worth asking for")
-    best = [fact for fact in facts if fact.rank <= facts[0].rank + 1][:_CHOICE]
-    return rng(seed, "fact").choice(best)
+    ranked = list(facts)
+    best = [fact for fact in ranked if fact.rank <= ranked[0].rank + 1][:_CHOICE]
+    sure = [fact for fact in best if len(set(facts[fact])) == len(results)]
+    if sure:
+        return [choices.choice(sure)]
+    first = choices.choice(best)
+    for second in sorted(ranked[:_PAIRED], key=lambda fact: len(set(facts[fact])), reverse=True):
+        if second != first and len(set(zip(facts[first], facts[second], strict=True))) == len(results):
+            return [first, second]
+    raise RejectionError("answer could be guessed")
 
 
-def _result(tool: ToolInterface, arguments: dict[str, Any], seed: int, max_chars: int) -> Any:
-    response = GroundedSimulator(seed).call(tool, arguments)
-    if response.error is not None:
-        raise RejectionError("call fails")
-    return fit_json(response.result, max_chars)
-
-
-def _varies(fact: Fact, results: list[Any]) -> bool:
+def _values(fact: Fact, results: Sequence[Any]) -> list[str] | None:
+    """What a fact reads in each world, in lower case; None where it does not stand in every one."""
     try:
         values = [value_at(result, fact.path) for result in results]
     except (LookupError, ValueError):
-        return False
-    return all(map(answerable, values)) and sum(value != values[0] for value in values[1:]) > (_WORLDS - 1) / 2
+        return None
+    return [str(value).casefold() for value in values] if all(map(answerable, values)) else None

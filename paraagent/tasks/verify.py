@@ -2,29 +2,28 @@
 
 A target must be found by its slot among the episode's k, and no near-identical sibling may stand beside it: a regional
 or version variant, or the list beside the get, which the request does not tell apart. The answer must hold in the
-task's world, change with the world, and not stand in the request.
+task's world, change with the world and with every argument, and not stand in the request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.config import EnvConfig, RewardConfig
-from paraagent.files import canonical_json
 from paraagent.retrieval.index import Hit
 from paraagent.rewards.atoms import states
 from paraagent.rewards.score import score
 from paraagent.seeds import derive
-from paraagent.task import Split, Task
+from paraagent.task import Atom, Split, Task
 from paraagent.tasks.facts import answerable, value_at
-from paraagent.tasks.target import RejectionError
+from paraagent.tasks.play import play
+from paraagent.tasks.rejection import RejectionError
+from paraagent.tasks.target import literal
 from paraagent.toolenv.identifiers import singular, words
-from paraagent.toolenv.limits import fit_json
-from paraagent.toolenv.simulator import GroundedSimulator
 
 if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
@@ -63,8 +62,10 @@ _SAME_TEXT = 0.75
 """Share of common words from which two descriptions say the same."""
 _OTHER_WORLDS = 3
 _REWARDS = RewardConfig()
-MOST_WORDS = {1: 45, 2: 80, 3: 115}
+MOST_WORDS = {0: 45, 1: 50, 2: 85, 3: 120}
 """Longest request by width, in words."""
+_ALTERNATIVES = 2
+"""Other values of an argument that are tried: each must give another answer."""
 
 
 class Outline(NamedTuple):
@@ -76,18 +77,41 @@ class Outline(NamedTuple):
     description: str
 
 
-def check_found(tool: Outline, hits: Sequence[Hit], outlines: Mapping[str, Outline]) -> None:
-    """The hits of a slot hold the tool, and nothing that the request fits as well."""
+def check_found(
+    tool: Outline, hits: Sequence[Hit], outlines: Mapping[str, Outline], targets: Collection[str] = ()
+) -> None:
+    """The hits of a slot hold the tool, and nothing that the request fits as well.
+
+    The other `targets` of a task are no siblings: the request names what each of them is for.
+    """
     if tool.name not in [hit.name for hit in hits]:
         raise RejectionError("slot does not find the tool")
     for hit in hits:
-        if hit.name != tool.name and is_sibling(tool, outlines[hit.name]):
+        if hit.name != tool.name and hit.name not in targets and is_sibling(tool, outlines[hit.name]):
             raise RejectionError("a near-identical sibling is found beside it")
 
 
+def nearest(tool: Outline, hits: Sequence[Hit], outlines: Mapping[str, Outline]) -> tuple[str, float]:
+    """The tool beside the target whose description is most like its own, and how much of their words they share."""
+    wanted, best = _text(tool.description), ("", 0.0)
+    for hit in hits:
+        if hit.name != tool.name:
+            other = _text(outlines[hit.name].description)
+            likeness = len(wanted & other) / max(1, len(wanted | other))
+            best = max(best, (hit.name, likeness), key=lambda pair: pair[1])
+    return best
+
+
+def difficulty(task: Task, likeness: float, optional: int) -> float:
+    """0 … 1, from the layers and the calls, the likeness of the tools beside the targets, and optional parameters."""
+    depth, width = min(1.0, (len(task.layers) - 1) / 2), min(1.0, (task.width - 1) / 2)
+    parts = 0.3 * max(0.0, depth) + 0.25 * max(0.0, width) + 0.3 * likeness + 0.15 * min(1.0, optional / 12)
+    return round(parts, 3)
+
+
 def is_sibling(tool: Outline, other: Outline) -> bool:
-    """Whether two reading tools differ in version, region or get/list alone, or say the same of themselves."""
-    if other.effect != "read":
+    """Whether two tools that do alike differ in version, region or get/list alone, or say the same of themselves."""
+    if other.effect != tool.effect:
         return False
     if _noun(tool.name) == _noun(other.name) or _noun(tool.source_name) == _noun(other.source_name):
         return True
@@ -103,7 +127,8 @@ def check_request(task: Task) -> None:
     if any(tool.lower() in lowered for tool in task.targets):
         raise RejectionError("request names a tool")
     for call in task.calls:
-        if any(not states(task.request, value) for value in call.arguments.values() if not isinstance(value, bool)):
+        given = [value for name, value in call.arguments.items() if name not in call.references]
+        if any(not states(task.request, value) for value in given if not isinstance(value, bool)):
             raise RejectionError("request lacks an argument")
     if any(states(task.request, atom.value) for atom in task.atoms):
         raise RejectionError("answer stands in the request")
@@ -112,24 +137,41 @@ def check_request(task: Task) -> None:
 
 
 def check_answer(task: Task, tools: Mapping[str, ToolInterface], env: EnvConfig) -> None:
-    """The reference calls, run in the task's world, show the answer; other worlds show another one."""
-    for call in task.calls:
-        tool = tools[call.tool]
-        atoms = [atom for atom in task.atoms if atom.call == call.id]
-        worlds = [task.seed, *(derive(task.seed, "other", number) for number in range(_OTHER_WORLDS))]
-        results = [GroundedSimulator(seed).call(tool, call.arguments) for seed in worlds]
-        if any(response.error is not None for response in results):
-            raise RejectionError("call fails")
-        shown = [fit_json(response.result, env.max_result_chars) for response in results]
-        for atom in atoms:
-            try:
-                values = [value_at(result, atom.path) for result in shown]
-            except (LookupError, ValueError):
-                raise RejectionError("answer does not stand in every world") from None
-            if values[0] != atom.value or not answerable(atom.value) or canonical_json(atom.value) == b"null":
-                raise RejectionError("answer does not hold in the task's world")
-            if all(value == atom.value for value in values[1:]):
-                raise RejectionError("answer is the same in every world")
+    """The reference calls, run in the task's world, show the answer; other worlds and other arguments show another."""
+    shown = play(task.calls, tools, task.seed, env.max_result_chars)
+    if not all(answerable(atom.value) and _read(shown, atom) == atom.value for atom in task.atoms):
+        raise RejectionError("answer does not hold in the task's world")
+    if not task.atoms:
+        return
+    for number in range(_OTHER_WORLDS):
+        if _same_answer(task, play(task.calls, tools, derive(task.seed, "other", number), env.max_result_chars)):
+            raise RejectionError("answer is the same in another world")
+    for place, call in enumerate(task.calls):
+        for name in call.arguments:
+            for number in range(_ALTERNATIVES):
+                value = literal(tools[call.tool], name, derive(task.seed, "instead", number))
+                if value == call.arguments[name]:
+                    continue
+                changed = call.model_copy(update={"arguments": {**call.arguments, name: value}})
+                calls = (*task.calls[:place], changed, *task.calls[place + 1 :])
+                try:
+                    results = play(calls, tools, task.seed, env.max_result_chars)
+                except RejectionError:
+                    continue
+                if _same_answer(task, results):
+                    guess = name in call.references
+                    raise RejectionError("a guessed value does as well" if guess else "a value does not matter")
+
+
+def _same_answer(task: Task, results: Mapping[str, Any]) -> bool:
+    return all(_read(results, atom) == atom.value for atom in task.atoms)
+
+
+def _read(results: Mapping[str, Any], atom: Atom) -> Any:
+    try:
+        return value_at(results[atom.call], atom.path)
+    except (LookupError, ValueError):
+        return None
 
 
 def solved_by_oracle(
@@ -143,6 +185,8 @@ def solved_by_oracle(
     from paraagent.agents.oracle import OraclePolicy
     from paraagent.toolenv.env import ToolEnv
 
+    if not tasks:
+        return []
     shown = index.search([slot.text for task in tasks for slot in task.slots], env.k, split=split)
     catalog.get_many(hit.name for hits in shown for hit in hits)
     units = [(task, 0) for task in tasks]

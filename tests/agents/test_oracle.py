@@ -10,9 +10,9 @@ from paraagent.agents.oracle import OraclePolicy, fact_label, slot_labels
 from paraagent.agents.policy import Conversation
 from paraagent.paraact.observation import error_block, response_block
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan, parse_plan
-from paraagent.paraact.prompt import SYSTEM_PROMPT
+from paraagent.paraact.prompt import NO_TOOL_ANSWER, SYSTEM_PROMPT
 from paraagent.paraact.protocol import ParsedTurn, parse
-from paraagent.task import Atom, Slot, Task
+from paraagent.task import Atom, ReferenceCall, Slot, Task
 from paraagent.trace import ErrorInfo
 from tests.rewards.builders import task
 
@@ -85,3 +85,51 @@ def test_the_answer_says_what_the_observation_says_and_no_more() -> None:
 def test_the_prompt_names_every_tag_of_the_grammar() -> None:
     for tag in ("think", "plan", "search_tool", "tool_call", "answer"):
         assert f"<{tag}>" in SYSTEM_PROMPT
+
+
+CHAIN = task("list", "send", hard=[("list", "send")]).model_copy(
+    update={
+        "request": "List the orders, send the first one, and tell me the status.",
+        "calls": (
+            ReferenceCall(id="list", tool="list", arguments={}),
+            ReferenceCall(id="send", tool="send", arguments={"orderId": {"$ref": "list.items.0.id"}, "fast": True}),
+        ),
+        "atoms": (Atom(call="send", path="status", value="sent"),),
+    }
+)
+
+
+def test_a_chain_is_called_layer_by_layer_under_one_plan() -> None:
+    listed = response_block("list", {"items": [{"id": "ord_7"}]})
+    first, then = said(CHAIN, ""), said(CHAIN, "", listed)
+    plan = parse_plan(first.plan or "", "call")
+    assert isinstance(plan, ExecutionPlan)
+    assert [step.parallel for step in plan.execution_flow] == [["list"], ["send"]]
+    assert [(edge.sources, edge.to) for edge in plan.dependencies] == [(["list"], "send")]
+    assert then.plan is None
+    assert [(block.name, block.arguments) for block in then.blocks] == [("send", {"orderId": "ord_7", "fast": True})]  # type: ignore[union-attr]
+    last = said(CHAIN, "", listed, response_block("send", {"status": "sent"}))
+    assert last.blocks[0].text == "The status is sent."  # type: ignore[union-attr]
+
+
+def test_a_chain_whose_first_result_lacks_the_value_ends_in_an_answer() -> None:
+    assert said(CHAIN, "", response_block("list", {"items": []})).family == "answer"
+
+
+def test_one_tool_planned_twice_has_two_occurrences() -> None:
+    again = CHAIN.calls[1].model_copy(update={"id": "send2", "arguments": {"orderId": {"$ref": "list.items.1.id"}}})
+    fan = CHAIN.model_copy(
+        update={"calls": (*CHAIN.calls, again), "hard_edges": (("list", "send"), ("list", "send2")), "width": 3}
+    )
+    plan = parse_plan(said(fan, "").plan or "", "call")
+    assert isinstance(plan, ExecutionPlan)
+    assert plan.execution_flow[1].parallel == ["send", "send"]
+    assert [edge.to for edge in plan.dependencies] == ["send#1", "send#2"]
+
+
+def test_what_needs_no_tool_is_answered_at_once_and_what_has_none_is_declined() -> None:
+    known = task().model_copy(update={"shape": "no-tool", "atoms": (Atom(call="", path="", value=42),)})
+    none = task(atoms=[]).model_copy(update={"shape": "unsolvable", "slots": (Slot(text="water my ferns", tool=""),)})
+    assert said(known).blocks[0].text == "42"  # type: ignore[union-attr]
+    assert said(none).family == "search"
+    assert said(none, "").blocks[0].text == NO_TOOL_ANSWER  # type: ignore[union-attr]

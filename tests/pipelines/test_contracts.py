@@ -40,8 +40,11 @@ def task(number: int, **change: Any) -> dict[str, Any]:
         "slots": [{"text": "weather in a town", "tool": "weather_current"}],
         "calls": [{"id": "a", "tool": "weather_current", "arguments": {"city": str(number)}}],
         "atoms": [{"call": "a", "path": "temperature", "value": 3}],
+        "state": [],
         "hard_edges": [],
         "soft_edges": [],
+        "distractors": [],
+        "difficulty": 0.1,
     } | change
 
 
@@ -159,6 +162,10 @@ def test_a_check_leaves_the_same_bytes_each_time(tmp_path: Path) -> None:
         ("tasks", {"width": 2}, "A single task has one call"),
         ("tasks", {"shape": "parallel"}, "at least two calls"),
         ("tasks", {"atoms": []}, "Every task can be checked"),
+        ("tasks", {"shape": "chain"}, "A chain has at least two calls"),
+        ("tasks", {"shape": "fan-in"}, "A fan-in task has calls that need others"),
+        ("tasks", {"shape": "no-tool"}, "A task that needs no tool has no call"),
+        ("tasks", {"difficulty": 1.5}, "Difficulty is a share"),
         ("tasks", {"slots": []}, "has a slot"),
         ("tasks", {"split": "holdout"}, "Every split is a known one"),
         ("episodes", {"answer": None}, "ended with an answer has one"),

@@ -109,7 +109,10 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ),
         (
             "tasks.shapes.star=1",
-            "The setting tasks.shapes.star in --set should be 'single', 'parallel-2' or 'parallel-3', not \"star\"",
+            (
+                "The setting tasks.shapes.star in --set should be 'single', 'parallel-2', 'parallel-3', 'chain-2', "
+                "'chain-3', 'fan-out', 'fan-in', 'mixed', 'no-tool' or 'unsolvable', not \"star\""
+            ),
         ),
         (
             "tasks.shapes.single=-1",

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paraagent.paraact.prompt import NO_TOOL_ANSWER
 from paraagent.rewards.atoms import states
 from paraagent.rewards.outcome import outcome_reward
+from paraagent.task import StateChange
+from paraagent.trace import Call, Turn
 from tests.rewards.builders import CONFIG, call, episode, search, task, turn
 
 WORKED = (turn(search("a")), turn(call("a")))
@@ -38,6 +41,49 @@ def test_a_right_guess_without_a_successful_call_earns_nothing() -> None:
 
 def test_a_task_that_needs_no_tool_is_answered_without_one() -> None:
     assert outcome_reward(task(), episode(), CONFIG) == 1.5
+
+
+def test_a_task_that_needs_no_tool_earns_nothing_once_a_call_was_made() -> None:
+    assert outcome_reward(task(), episode(*WORKED), CONFIG) == -0.5
+
+
+CANCEL = StateChange(call="a", tool="orders_cancel", arguments={"order_id": "ord_1"})
+
+
+@pytest.mark.parametrize(
+    ("made", "reward"),
+    [
+        (call("orders_cancel", arguments={"order_id": "ord_1"}), 1.5),
+        (call("Orders_Cancel", arguments={"order_id": "ord_1", "note": "late"}), 1.5),
+        (call("orders_cancel", arguments={"order_id": "ord_2"}), 0.25),
+        (call("orders_cancel", arguments={}), 0.25),
+        (call("orders_close", arguments={"order_id": "ord_1"}), 0.25),
+    ],
+)
+def test_what_must_have_changed_counts_like_a_fact(made: Call, reward: float) -> None:
+    writing = task("orders_cancel").model_copy(update={"state": (CANCEL,)})
+    assert outcome_reward(writing, episode(turn(search("a")), turn(made)), CONFIG) == reward
+
+
+def test_a_change_that_failed_was_not_made() -> None:
+    writing = task("orders_cancel", atoms=[]).model_copy(update={"state": (CANCEL,)})
+    failed = call("orders_cancel", "StateConflictError", arguments={"order_id": "ord_1"})
+    assert outcome_reward(writing, episode(turn(search("a")), turn(failed), turn(call("b"))), CONFIG) == -0.5
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer", "reward"),
+    [
+        ((turn(search("a")),), NO_TOOL_ANSWER, 1.5),
+        ((turn(search("a")), turn(call("shop_list_orders"))), "no tool can do this", 1.5),
+        ((turn(search("a")), turn(call("shop_delete_order"))), NO_TOOL_ANSWER, -0.5),
+        ((), NO_TOOL_ANSWER, -0.5),
+        ((turn(search("a")),), "It is done.", -0.5),
+    ],
+)
+def test_what_no_tool_can_do_is_declined_after_a_search(turns: tuple[Turn, ...], answer: str, reward: float) -> None:
+    unsolvable = task(atoms=[]).model_copy(update={"shape": "unsolvable"})
+    assert outcome_reward(unsolvable, episode(*turns, answer=answer), CONFIG) == reward
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from paraagent.tasks.phrasing import ASKS, CLAUSES, FRAMES, OPENINGS, Given, Item, phrase
+from paraagent.tasks.phrasing import PHRASES, Given, Item, Source, clause, closing, follow, opening, phrase, thing_of
 
 ITEMS = [
     Item("get the state of a shipment", (Given("tracking number", "278418"),), "the city"),
@@ -17,11 +17,24 @@ ITEMS = [
     ),
     Item("describe a cluster", (Given("cluster name", "orders-atlas"),), "the status"),
 ]
+KINDS = ("first", "named", "entry", "single", "each")
 
 
-def test_there_are_more_than_25_templates_to_combine() -> None:
-    assert len(OPENINGS) + len(ASKS) + len(CLAUSES) + sum(map(len, FRAMES.values())) >= 25
-    assert len({phrase(ITEMS[:1], random.Random(seed)) for seed in range(400)}) > 100
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_every_family_has_hundreds_of_wordings(width: int) -> None:
+    assert len(PHRASES["opening"]) >= 40
+    assert len(PHRASES["ask"]) >= 40
+    assert len({phrase(ITEMS[:width], random.Random(seed)) for seed in range(400)}) > 250
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_can_be_said_in_40_ways_with_its_opening(kind: str) -> None:
+    source = Source("order ID", kind, "title", "Rapid Orchard")
+    said = {
+        f"{opening(ITEMS[1], choices)} {follow(source, clause(ITEMS[2], choices), choices)}"
+        for choices in map(random.Random, range(200))
+    }
+    assert len(said) >= 40
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -32,8 +45,37 @@ def test_a_request_holds_needs_values_and_facts_word_for_word(width: int) -> Non
         assert request[-1] in ".?"
         for item in ITEMS[:width]:
             assert item.need.lower() in request.lower()
-            assert item.fact in request
+            assert item.fact.lower() in request.lower()
             assert all(given.value in request and given.word in request for given in item.givens)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_says_what_to_take_and_what_to_do(kind: str) -> None:
+    source = Source("order ID", kind, "title", "Rapid Orchard")
+    for seed in range(60):
+        said = follow(source, "get an order", random.Random(seed))
+        assert "get an order" in said.lower() or "Get an order" in said
+        assert "order" in said
+        assert "{" not in said
+        assert kind != "named" or ("title" in said and "Rapid Orchard" in said)
+
+
+def test_what_changes_something_asks_for_no_fact() -> None:
+    changed = Item("cancel an order", (Given("order ID", "ord_1"),), "")
+    assert {closing(changed, random.Random(seed)) for seed in range(200)} == set(PHRASES["done"])
+
+
+@pytest.mark.parametrize(
+    ("word", "thing"), [("order ID", "order"), ("ID", "ID"), ("role ARN", "role"), ("latitude", "latitude")]
+)
+def test_an_identifier_stands_for_its_thing(word: str, thing: str) -> None:
+    assert thing_of(word) == thing
+
+
+def test_no_sentence_talks_of_tools_or_calls() -> None:
+    groups = [*PHRASES["frames"].values(), *(group for name, group in PHRASES.items() if name != "frames")]
+    words = {word for group in groups for text in group for word in text.lower().split()}
+    assert not words & {"tool", "tools", "call", "calls", "api", "parameter"}
 
 
 def test_the_same_choices_give_the_same_words() -> None:

@@ -40,7 +40,9 @@ THINGS = [
 KINDS = ["rail", "harbor", "alpine", "desert", "polar", "urban", "coastal", "lunar"]
 FACTS = ("status", "city", "createdTime", "price")
 TEXT = {"type": "string"}
-CONFIG = TasksConfig(train=30, validation=4, test=6)
+CONFIG = TasksConfig(
+    train=30, validation=4, test=6, shapes={"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}, writing=0.0
+)
 
 
 def made_up(kind: str, thing: str) -> ToolInterface:

@@ -13,7 +13,16 @@ from paraagent.retrieval.index import Hit, ToolIndex
 from paraagent.task import Atom, ReferenceCall, Slot, Task
 from paraagent.tasks.facts import value_at
 from paraagent.tasks.target import RejectionError
-from paraagent.tasks.verify import Outline, check_answer, check_found, check_request, is_sibling, solved_by_oracle
+from paraagent.tasks.verify import (
+    Outline,
+    check_answer,
+    check_found,
+    check_request,
+    difficulty,
+    is_sibling,
+    nearest,
+    solved_by_oracle,
+)
 from paraagent.toolenv.world import World
 
 NAME = "shipping_track_parcel"
@@ -70,7 +79,7 @@ def test_a_request_without_an_argument_is_rejected(tracker: ToolInterface) -> No
 
 def test_a_long_request_is_rejected(tracker: ToolInterface) -> None:
     with pytest.raises(RejectionError, match="request is too long"):
-        check_request(parcel(tracker, request=REQUEST + " please" * 45))
+        check_request(parcel(tracker, request=REQUEST + " please" * 50))
 
 
 def test_an_answer_of_another_world_is_rejected(tracker: ToolInterface) -> None:
@@ -82,12 +91,12 @@ def test_an_answer_of_another_world_is_rejected(tracker: ToolInterface) -> None:
 
 def test_an_answer_that_the_call_only_repeats_is_rejected(tracker: ToolInterface) -> None:
     atom = Atom(call="c1", path="tracking_number", value="278418")
-    with pytest.raises(RejectionError, match="answer is the same in every world"):
+    with pytest.raises(RejectionError, match="answer is the same in another world"):
         check_answer(parcel(tracker, atoms=(atom,)), {NAME: tracker}, EnvConfig())
 
 
 def test_an_answer_at_no_place_is_rejected(tracker: ToolInterface) -> None:
-    with pytest.raises(RejectionError, match="answer does not stand in every world"):
+    with pytest.raises(RejectionError, match="answer does not hold in the task's world"):
         check_answer(parcel(tracker, atoms=(Atom(call="c1", path="town", value="Lyon"),)), {NAME: tracker}, EnvConfig())
 
 
@@ -128,5 +137,21 @@ def test_a_tool_that_its_slot_does_not_find_is_rejected() -> None:
 
 def test_a_tool_beside_its_sibling_is_rejected() -> None:
     twin = outline("calendar_events_list", "Lists what is planned.")
+    check_found(GET, [Hit(GET.name, 2.0), Hit(twin.name, 1.0)], {twin.name: twin}, {GET.name, twin.name})
     with pytest.raises(RejectionError, match="near-identical sibling"):
         check_found(GET, [Hit(GET.name, 2.0), Hit(twin.name, 1.0)], {twin.name: twin})
+
+
+def test_the_nearest_other_tool_is_the_one_that_says_most_of_the_same() -> None:
+    far, near = outline("a", "Returns one invoice."), outline("b", "Returns one event of a diary.")
+    hits = [Hit(name, 1.0) for name in (GET.name, "a", "b")]
+    name, likeness = nearest(GET, hits, {each.name: each for each in (GET, far, near)})
+    assert name == "b"
+    assert 0 < likeness < 1
+
+
+def test_more_calls_and_more_alike_tools_make_a_task_harder(tracker: ToolInterface) -> None:
+    task = parcel(tracker)
+    calls = (task.calls[0], ReferenceCall(id="c2", tool="other", arguments={}))
+    chain = task.model_copy(update={"calls": calls, "width": 2, "hard_edges": (("c1", "c2"),)})
+    assert 0 <= difficulty(task, 0.0, 0) < difficulty(task, 0.5, 0) < difficulty(chain, 0.5, 0) <= 1

@@ -1,0 +1,226 @@
+"""Links: which tool's result feeds which tool's parameter, and the sketches of requests that they allow.
+
+A link is an edge of the catalog's graph whose both ends somebody could ask for in words. A sketch joins links into a
+small graph of calls: a chain, one call that feeds several, or several that feed one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from paraagent.catalog.splits import split_of
+from paraagent.task import Reach, Split
+from paraagent.tasks.needs import need_of
+
+if TYPE_CHECKING:
+    from paraagent.catalog.store import Catalog
+
+_LINKABLE = """
+WITH pool AS (
+    SELECT * FROM tools
+    WHERE NOT deprecated AND n_required <= {max_required} AND n_parameters <= 12 AND length(name) <= 48
+      AND length(description) BETWEEN 15 AND 1500 AND length(parameters) <= 6000
+      AND coalesce(length(returns), 0) <= 16000
+      AND tool_id NOT IN (
+        SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
+)
+SELECT p.name, p.provider, p.service, p.effect, p.description, p.n_required,
+    c.name, c.provider, c.service, c.effect, c.description, c.n_required, field, parameter, kind
+FROM edges JOIN pool p ON p.tool_id = producer JOIN pool c ON c.tool_id = consumer
+JOIN parameters q ON q.tool_id = consumer AND q.name = parameter AND q.required
+WHERE p.returns IS NOT NULL AND p.effect IN ('read', 'create') AND c.effect != 'other'
+  AND (c.effect != 'read' OR c.returns IS NOT NULL)
+  AND NOT regexp_matches(parameter, '(?i)^(lat|lon|lng|latitude|longitude)$')
+ORDER BY c.name, parameter, confidence DESC, p.name, field
+"""
+_CHANGING = """
+SELECT name, provider, service, effect, description, n_required FROM tools
+WHERE effect IN ('create', 'update', 'delete') AND NOT deprecated AND n_required BETWEEN 1 AND {max_required}
+  AND n_parameters <= 8 AND length(name) <= 40 AND length(description) BETWEEN 15 AND 1500
+  AND length(parameters) <= 4000 AND coalesce(length(returns), 0) <= 12000
+  AND tool_id NOT IN (
+    SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
+ORDER BY name
+"""
+_VAGUE_CHANGES = ("update", "modify", "edit", "change", "set", "rename", "replace")
+_MOST_USES = 2
+"""Sketches in which one tool may be the last one."""
+
+
+class Member(NamedTuple):
+    """A tool that a sketch may hold."""
+
+    name: str
+    provider: str
+    service: str
+    effect: str
+    need: str
+
+
+class Link(NamedTuple):
+    """A value that leads from one call to the next."""
+
+    producer: str
+    field: str
+    """Path in the producer's result, `[]` for the elements of a list."""
+    consumer: str
+    parameter: str
+    kind: str
+
+
+class Join(NamedTuple):
+    """A link between two places of a sketch."""
+
+    first: int
+    second: int
+    link: Link
+    element: int
+    """Which element of the list is meant."""
+
+
+class Sketch(NamedTuple):
+    """Calls that hang together, in an order that their joins allow."""
+
+    members: tuple[Member, ...]
+    joins: tuple[Join, ...]
+
+    @property
+    def reach(self) -> Reach:
+        if len({(member.provider, member.service) for member in self.members}) == 1:
+            return "service"
+        return "provider" if len({member.provider for member in self.members}) == 1 else "providers"
+
+    @property
+    def writes(self) -> bool:
+        return any(member.effect != "read" for member in self.members)
+
+
+def writing_need(description: str, effect: str, n_required: int) -> str | None:
+    """The need of a tool that may write; None where it says too little, as an update without anything new."""
+    need = need_of(description, writing=effect != "read")
+    if need is None or (effect != "read" and (" or " in need or (_vague(need) and n_required < 2))):
+        return None
+    return need
+
+
+def _vague(need: str) -> bool:
+    return need.split(" ", 1)[0] in _VAGUE_CHANGES
+
+
+class Links:
+    """All links of one split."""
+
+    def __init__(self, members: Mapping[str, Member], links: Sequence[Link]) -> None:
+        self.members = members
+        self.into: dict[str, dict[str, list[Link]]] = defaultdict(dict)
+        """Consumer -> parameter -> links, the surest first."""
+        self.out: dict[tuple[str, str], list[Link]] = defaultdict(list)
+        """(producer, field) -> links."""
+        for link in links:
+            self.into[link.consumer].setdefault(link.parameter, []).append(link)
+            self.out[link.producer, link.field].append(link)
+
+    def sketches(self, shape: str, *, writing: bool, choices: random.Random) -> Iterator[Sketch]:
+        """Sketches of one shape, providers in turn, those that reach beyond a service as early as the others."""
+        made = {"chain-2": self._chains, "chain-3": self._long_chains, "fan-out": self._fans_out}.get(
+            shape, self._fans_in if shape == "fan-in" else self._chains
+        )
+        by_reach: dict[str, dict[str, list[Sketch]]] = defaultdict(lambda: defaultdict(list))
+        for consumer in sorted(self.into):
+            found = [sketch for sketch in made(consumer, choices) if sketch.writes == writing]
+            for sketch in found[:_MOST_USES]:
+                by_reach[sketch.reach][self.members[consumer].provider].append(sketch)
+        return in_turn(
+            [in_turn([choices.sample(group, len(group)) for group in of.values()]) for of in by_reach.values()]
+        )
+
+    def _sketch(self, names: Sequence[str], joins: Sequence[Join]) -> Sketch:
+        return Sketch(tuple(self.members[name] for name in names), tuple(joins))
+
+    def _chains(self, consumer: str, choices: random.Random) -> list[Sketch]:
+        links = [link for parameter in self.into[consumer].values() for link in parameter if link.producer != consumer]
+        choices.shuffle(links)
+        links.sort(key=lambda link: self.members[link.producer].provider == self.members[consumer].provider)
+        return [self._sketch([link.producer, consumer], [Join(0, 1, link, 0)]) for link in links]
+
+    def _long_chains(self, consumer: str, choices: random.Random) -> list[Sketch]:
+        found = []
+        for short in self._chains(consumer, choices)[:_MOST_USES]:
+            middle = short.joins[0].link.producer
+            for long in self._chains(middle, choices)[:2] if middle in self.into else []:
+                first = long.joins[0].link
+                if first.producer != consumer:
+                    joins = [Join(0, 1, first, 0), Join(1, 2, short.joins[0].link, 0)]
+                    found.append(self._sketch([first.producer, middle, consumer], joins))
+        return found
+
+    def _fans_out(self, consumer: str, choices: random.Random) -> list[Sketch]:
+        """Two tools on one value, or one tool on the first two elements of a list."""
+        found = []
+        for short in self._chains(consumer, choices)[:_MOST_USES]:
+            link = short.joins[0].link
+            if "[]" in link.field and link.kind == "list" and short.members[1].effect == "read":
+                joins = [Join(0, 1, link, 0), Join(0, 2, link, 1)]
+                found.append(self._sketch([link.producer, consumer, consumer], joins))
+            others = [other for other in self.out[link.producer, link.field] if other.consumer > consumer]
+            for other in choices.sample(others, min(2, len(others))):
+                if other.consumer != link.producer:
+                    joins = [Join(0, 1, link, 0), Join(0, 2, other, 0)]
+                    found.append(self._sketch([link.producer, consumer, other.consumer], joins))
+        return choices.sample(found, len(found))
+
+    def _fans_in(self, consumer: str, choices: random.Random) -> list[Sketch]:
+        """Two parameters from two tools."""
+        parameters = sorted(self.into[consumer])
+        found = []
+        for number, first in enumerate(parameters):
+            for second in parameters[number + 1 :]:
+                for one in self.into[consumer][first][:2]:
+                    for two in self.into[consumer][second][:2]:
+                        if len({one.producer, two.producer, consumer}) == 3:
+                            joins = [Join(0, 2, one, 0), Join(1, 2, two, 0)]
+                            found.append(self._sketch([one.producer, two.producer, consumer], joins))
+        return choices.sample(found, len(found))
+
+
+def read_links(catalog: Catalog, max_required: int) -> dict[Split, Links]:
+    """The links of every split; both ends of a link belong to one."""
+    members: dict[str, Member | None] = {}
+    links: dict[Split, list[Link]] = defaultdict(list)
+    for row in catalog.rows(_LINKABLE.format(max_required=max_required)):
+        ends, (field, parameter, kind) = (row[:6], row[6:12]), row[12:]
+        for name, provider, service, effect, text, n_required in ends:
+            if name not in members:
+                need = writing_need(text, effect, n_required)
+                members[name] = Member(name, provider, service, effect, need) if need else None
+        producer, consumer = members[ends[0][0]], members[ends[1][0]]
+        if producer is None or consumer is None or field.count("[]") > 1:
+            continue
+        split = split_of(consumer.provider, consumer.service)
+        if split == split_of(producer.provider, producer.service):
+            links[split].append(Link(producer.name, field, consumer.name, parameter, kind))
+    known = {name: member for name, member in members.items() if member is not None}
+    return {split: Links(known, chosen) for split, chosen in links.items()}
+
+
+def single_changes(catalog: Catalog, max_required: int, choices: random.Random) -> dict[Split, Iterator[Sketch]]:
+    """Tools that change something, each a sketch of its own, by split; providers in turn."""
+    found: dict[Split, dict[str, list[Sketch]]] = defaultdict(lambda: defaultdict(list))
+    for name, provider, service, effect, text, n_required in catalog.rows(_CHANGING.format(max_required=max_required)):
+        need = writing_need(text, effect, n_required)
+        if need:
+            sketch = Sketch((Member(name, provider, service, effect, need),), ())
+            found[split_of(provider, service)][provider].append(sketch)
+    return {
+        split: in_turn([choices.sample(group, len(group)) for group in choices.sample(list(of.values()), len(of))])
+        for split, of in found.items()
+    }
+
+
+def in_turn(groups: Iterable[Iterable[Sketch]]) -> Iterator[Sketch]:
+    """One of each group, then the next of each, to the end."""
+    return (sketch for turn in zip_longest(*groups) for sketch in turn if sketch is not None)

@@ -24,7 +24,7 @@ def list_(
     profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List tasks: id, shape, reach and request.
+    """List tasks: id, shape, reach, how hard, and request.
 
     Example: paraagent tasks list --split test -n 5
     """
@@ -39,19 +39,21 @@ def list_(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("task", "shape", "reach", "request", box=None, header_style="bold")
+    table = Table("task", "shape", "reach", "hard", "request", box=None, header_style="bold")
     for task in tasks:
-        table.add_row(task.task_id, _shape(task), task.reach, task.request)
+        table.add_row(task.task_id, task.label, task.reach, f"{task.difficulty:.2f}", task.request)
     Console().print(table, markup=False)
 
 
 @app.command()
 def show(task_id: str, profile: ProfileOption = None, json: JsonOption = False) -> None:
-    """Show one task: its request, the calls that solve it and the facts of a right answer.
+    """Show one task: its request, how its calls hang together, what each finds or changes, and what leads astray.
 
     Example: paraagent tasks show test-00001
     """
     import orjson
+
+    from paraagent.paraact.prompt import NO_TOOL_ANSWER
 
     task = _find(task_id, profile)
     if json:
@@ -60,14 +62,45 @@ def show(task_id: str, profile: ProfileOption = None, json: JsonOption = False) 
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(f"{task.task_id}  {_shape(task)}, {task.reach}, {task.split}", style="bold", markup=False)
+    console.print(
+        f"{task.task_id}  {task.label}, {task.reach}, {task.split}, difficulty {task.difficulty:.2f}",
+        style="bold",
+        markup=False,
+    )
     console.print(task.request, markup=False)
-    for slot, call in zip(task.slots, task.calls, strict=True):
-        console.print(f"\n{call.id}  {slot.text}", markup=False)
+    for line in _drawn(task):
+        console.print(line, markup=False)
+    needs = {slot.tool: slot.text for slot in task.slots}
+    for call in task.calls:
+        console.print(f"\n{call.id}  {needs[call.tool]}", markup=False)
         console.print(f"    {call.tool} {orjson.dumps(call.arguments).decode()}", markup=False)
         for atom in task.atoms:
             if atom.call == call.id:
                 console.print(f"    {atom.path} = {atom.value}", markup=False)
+        for change in task.state:
+            if change.call == call.id:
+                console.print(f"    must be done with {orjson.dumps(change.arguments).decode()}", markup=False)
+    if not task.calls:
+        answers = [str(atom.value) for atom in task.atoms]
+        console.print(f"\nno call; right is: {', '.join(answers) or NO_TOOL_ANSWER}", markup=False)
+    if task.distractors:
+        console.print(f"\nbeside the targets: {', '.join(task.distractors)}", markup=False)
+
+
+def _drawn(task: Task) -> list[str]:
+    """The reference as a drawing, one layer a column: a call, and under it the calls that it feeds."""
+    feeds = {call.id: [second for first, second in task.hard_edges if first == call.id] for call in task.calls}
+    lines: list[str] = []
+
+    def draw(key: str, lead: str, mark: str) -> None:
+        lines.append(f"{lead}{mark}{key}")
+        below = lead + {"": "", "├─▶ ": "│   ", "└─▶ ": "    "}[mark]
+        for number, after in enumerate(feeds[key], 1):
+            draw(after, below, "└─▶ " if number == len(feeds[key]) else "├─▶ ")
+
+    for call in task.layers[0] if task.layers else []:
+        draw(call.id, "", "")
+    return ["", *lines] if task.hard_edges else []
 
 
 def _find(task_id: str, profile: str | None) -> Task:
@@ -79,7 +112,10 @@ def _find(task_id: str, profile: str | None) -> Task:
     if task_id in tasks:
         return tasks[task_id]
     near = get_close_matches(task_id, list(tasks), n=1)
-    raise UsageError(f"There is no task {task_id}" + (f": did you mean {near[0]}?" if near else ""))
+    raise UsageError(
+        f"There is no task {task_id}"
+        + (f": did you mean {near[0]}?" if near else ": `paraagent tasks list` shows them")
+    )
 
 
 def _tasks(profile: str | None) -> Iterator[Task]:
@@ -96,10 +132,6 @@ def _tasks(profile: str | None) -> Iterator[Task]:
             yield Task.model_validate(row)
     except ValueError as error:
         raise RunError(f"{path} is damaged: `paraagent run` builds it again") from error
-
-
-def _shape(task: Task) -> str:
-    return task.shape if task.width == 1 else f"{task.shape}-{task.width}"
 
 
 def _print_json(document: Any) -> None:

@@ -83,3 +83,23 @@ def test_a_home_without_tasks_says_how_to_make_them(home: Home, capsys: pytest.C
     code, _, err = run(capsys, "tasks", "list", "--profile", "smoke")
     assert code == 1
     assert "run `paraagent run --profile smoke`" in err
+
+
+def test_show_draws_which_call_feeds_which(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    one = task(7, "test")
+    calls = [
+        one.calls[0].model_copy(update={"id": key, "arguments": arguments})
+        for key, arguments in (("c1", {}), ("c2", {"parcel": {"$ref": "c1.items.0.id"}}), ("c3", {"x": 1}))
+    ]
+    fan = one.model_copy(
+        update={"shape": "fan-out", "width": 3, "calls": tuple(calls), "hard_edges": (("c1", "c2"), ("c1", "c3"))}
+    )
+    none = one.model_copy(update={"task_id": "test-00008", "shape": "unsolvable", "width": 0, "calls": (), "atoms": ()})
+    write_lines(home.artifact("tasks", "abc") / "tasks.jsonl", [each.model_dump(mode="json") for each in (fan, none)])
+    code, out, _ = run(capsys, "tasks", "show", "test-00007")
+    assert code == 0
+    assert "c1\n├─▶ c2\n└─▶ c3\n" in out
+    assert '{"parcel":{"$ref":"c1.items.0.id"}}' in out
+    code, out, _ = run(capsys, "tasks", "show", "test-00008")
+    assert code == 0
+    assert "no call; right is: No tool can do this." in out

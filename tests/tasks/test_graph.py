@@ -14,6 +14,7 @@ from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, TasksConfig
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.task import Task
+from paraagent.tasks.baselines import FAULTS, solve_rates
 from paraagent.tasks.graph import closure
 from paraagent.tasks.play import play, resolved
 from paraagent.tasks.synthesis import Synthesis, synthesise
@@ -136,6 +137,14 @@ def test_every_task_says_how_hard_it_is_and_what_leads_astray(made: Synthesis) -
 def test_the_same_seed_makes_the_same_tasks(made: Synthesis, world: tuple[Catalog, ToolIndex]) -> None:
     config = TasksConfig(train=48, validation=6, test=6, shapes=SHAPES, writing=0.5)
     assert synthesise(*world, config, EnvConfig(), seed=3) == made
+
+
+def test_what_leaves_one_thing_out_solves_next_to_nothing(made: Synthesis, world: tuple[Catalog, ToolIndex]) -> None:
+    rates = solve_rates(made.tasks, *world, EnvConfig())
+    assert set(rates) == set(FAULTS)
+    for fault, rate in rates.items():
+        assert rate.played > 0, fault
+        assert rate.solved <= 0.02 * rate.played, fault
 
 
 def test_soft_edges_are_the_ways_along_hard_ones() -> None:

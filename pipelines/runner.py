@@ -274,6 +274,9 @@ def check_contracts(stage: Stage, out: Path, progress: Progress) -> list[Contrac
         return []
     from pipelines.contracts import check
 
+    progress.message(
+        f"{INDENT}checking {', '.join(contract.suite for contract in stage.contracts)} against the contract"
+    )
     reports = [check(contract, out) for contract in stage.contracts]
     for report in reports:
         for problem in report.problems:

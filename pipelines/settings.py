@@ -37,7 +37,9 @@ def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()
     path = _find(profile)
     try:
         data = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The profile {path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"The profile {path} is not valid TOML: {error}") from error
     data.setdefault("name", path.stem)
     _check(data, f"the profile {path}")

@@ -19,7 +19,7 @@ from paraagent.errors import ParaAgentError, RunError, UsageError
 VIEWS = Path(__file__).parents[2] / "sql" / "views.sql"
 _NEEDS = re.compile(r"^-- needs: (\w+)$", re.MULTILINE)
 _VIEW = re.compile(r"CREATE VIEW (\w+)")
-_MISSING_TABLE = re.compile(r"Table with name \"?(\w+)\"? does not exist")
+_MISSING_TABLE = re.compile(r"Table with name \"?(.+?)\"? does not exist")
 _CANDIDATES = re.compile(r'(?:Candidate bindings|Did you mean)[: ]+"?([^"\n]+)"')
 _BATCH = 2_048
 
@@ -116,7 +116,8 @@ class QuerySession:
         if kind == "MULTI":
             raise UsageError("Only one plain SELECT is allowed: name the values of PIVOT with IN (…)")
         if kind != "SELECT":
-            raise UsageError(f"Only a SELECT is allowed, not {kind}: `paraagent sql` reads and never writes")
+            word = sql.split(maxsplit=1)[0].upper().rstrip(";")
+            raise UsageError(f"Only a SELECT is allowed, not {word}: `paraagent sql` reads and never writes")
 
     def _rows(self, result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         try:
@@ -134,6 +135,8 @@ class QuerySession:
         missing = _MISSING_TABLE.search(text)
         if missing and self.views.get(missing[1]) is False:
             return UsageError(f"The table {missing[1]} is not there yet: run `paraagent run`")
+        if missing and "/" in missing[1]:
+            return UsageError(f"SQL may read files below {self._root} only, and there is none at {missing[1]}")
         if missing:
             present = ", ".join(sorted(name for name, there in self.views.items() if there))
             return UsageError(f"There is no table {missing[1]}: the tables are {present}")

@@ -162,7 +162,7 @@ def _check(where: Filter, index: ToolIndex) -> None:
         known = index.values[column]
         if value is not None and value not in known:
             near = get_close_matches(value, known, n=1)
-            few = ", ".join(known) if len(known) <= _FEW else f"{len(known)} others are there"
+            few = f"there are {', '.join(known)}" if len(known) <= _FEW else f"there are {len(known)} others"
             hint = f"did you mean {near[0]}?" if near else few
             raise UsageError(f"No tool has the {column} {value}: {hint}")
 

@@ -28,15 +28,16 @@ def add(source: SourceArgument, profile: ProfileOption = None, json: JsonOption 
     Example: paraagent catalog add "mcp:uvx mcp-server-time"
     """
     from paraagent.catalog.crawl import fetch, parse_spec
+    from paraagent.cli.current import usual_profile
     from paraagent.cli.run import display
     from paraagent.errors import UsageError
     from pipelines.added import added, change
     from pipelines.home import Home
-    from pipelines.settings import absolute_source
+    from pipelines.settings import absolute_source, load_profile
 
     home = Home.locate()
     spec = parse_spec(absolute_source(source))
-    settings = _profile(home, profile)
+    settings = load_profile(profile or usual_profile(home))
     progress, shown = display()
     with home.writable(), shown:
         archive = fetch(spec, home.downloads, progress, refresh=True)
@@ -66,10 +67,11 @@ def remove(source: SourceArgument, profile: ProfileOption = None, json: JsonOpti
     Example: paraagent catalog remove openapi:petstore.yaml
     """
     from paraagent.catalog.crawl import parse_spec
+    from paraagent.cli.current import usual_profile
     from paraagent.errors import UsageError
     from pipelines.added import added, change
     from pipelines.home import Home
-    from pipelines.settings import absolute_source
+    from pipelines.settings import absolute_source, load_profile
 
     home = Home.locate()
     there = added(home)
@@ -80,7 +82,7 @@ def remove(source: SourceArgument, profile: ProfileOption = None, json: JsonOpti
         near = difflib.get_close_matches(source, [*short, *there], n=1, cutoff=0.3)
         hint = f"did you mean {near[0]!r}?" if near else "`paraagent catalog add` brings one"
         raise UsageError(f"The source {source!r} was not added to {home.root}: {hint}")
-    settings = _profile(home, profile)
+    settings = load_profile(profile or usual_profile(home))
     change(home, lambda specs: [other for other in specs if other != text])
     outcome = _build(home, settings)
     tools = outcome.manifest.rows.get("tools", 0)
@@ -104,20 +106,9 @@ def sources(json: JsonOption = False) -> None:
         _print_json({"added": there})
     elif there:
         for entry in there:
-            print(f"{entry['source']}  {entry['spec'] if not entry['source'].startswith('mcp:') else ''}".rstrip())
+            print(f"{entry['source']}  {entry['spec']}")
     else:
         print('No source was added: paraagent catalog add "mcp:COMMAND" or openapi:FILE brings one')
-
-
-def _profile(home: Home, named: str | None) -> Profile:
-    """The profile named, else the one that was run last if it is a built-in one, else quick."""
-    from paraagent.cli.current import current_profile
-    from pipelines.settings import load_profile, profile_names
-
-    if named is None:
-        last = current_profile(home, None)
-        named = last if last in profile_names() else "quick"
-    return load_profile(named)
 
 
 def _build(home: Home, profile: Profile) -> Outcome:

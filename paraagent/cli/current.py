@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from pipelines.home import Home
 
 
+def usual_profile(home: Home) -> str:
+    """Name of the built-in profile that ran last, else `quick`: what to take where nobody names one."""
+    from pipelines.settings import profile_names
+
+    last = current_profile(home, None)
+    return last if last in profile_names() else "quick"
+
+
 def current_profile(home: Home, named: str | None) -> str | None:
     """The profile meant: the one named (or its TOML file), else the one that ran last, else any; None in an empty home.
 

@@ -80,8 +80,8 @@ def _in_prefect(runner: Runner, profile: str, overrides: list[str], debug: bool)
 def terminated_is_interrupted() -> Iterator[list[int]]:
     """Treat SIGTERM as Ctrl-C, so that a stopped job leaves its run in order too.
 
-    Gives the list of what was heard: where the whole process group is stopped, the run's own Prefect server goes as
-    well, and what fails without it is part of the interrupt.
+    Gives the list of what was heard: where the whole process group is stopped, workers and the run's own Prefect server
+    go as well, and what fails without them is part of the interrupt, whichever of the two is noticed first.
     """
     heard: list[int] = []
 
@@ -89,11 +89,14 @@ def terminated_is_interrupted() -> Iterator[list[int]]:
         heard.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupt)}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored on purpose
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     try:
         yield heard
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def display() -> tuple[Progress, AbstractContextManager[Any]]:

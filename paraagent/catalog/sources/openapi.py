@@ -21,6 +21,8 @@ from paraagent.catalog.text import clean, humanise, words
 
 __all__ = ["convert", "label", "located", "read", "units", "wanted"]
 
+_GENERIC = frozenset({"openapi", "swagger", "spec", "api", "api-docs", "index", "root", "schema", "main"})
+"""Names of files that say nothing of what is in them; the title does."""
 _MEMBER = re.compile(r"^package/api/(.+)\.json$")
 _METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
 _SECRET_HEADER = re.compile(
@@ -124,6 +126,8 @@ def _origin(name: str, raw: Any) -> tuple[str, str]:
     stem = (
         match[1] if match else name.rsplit("/", 1)[-1].removesuffix(".json").removesuffix(".yaml").removesuffix(".yml")
     )
+    if match is None and stem.lower() in _GENERIC and isinstance(info.get("title"), str):
+        stem = "-".join(words(info["title"])) or stem
     provider = str(info.get("x-providerName") or stem.partition("/")[0])
     return provider, str(info.get("x-serviceName") or (match and stem.partition("/")[2]) or provider)
 

@@ -48,7 +48,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="tasks",
-    version=2,
+    version=3,
     title="Synthesise and verify tasks",
     build=build,
     inputs=("catalog",),

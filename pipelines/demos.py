@@ -62,7 +62,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="demos",
-    version=2,
+    version=3,
     title="Play training tasks with the oracle",
     build=build,
     inputs=("catalog", "tasks", "model"),

@@ -123,7 +123,7 @@ def make_policy(system: str, context: StageContext) -> Policy:
 
 STAGE = Stage(
     name="evaluate",
-    version=2,
+    version=3,
     title="Run oracle, base, sft and rl on held-out tasks",
     build=build,
     inputs=("catalog", "tasks", "model", "sft", "rl"),

@@ -48,7 +48,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="rl",
-    version=1,
+    version=2,
     title="Reinforce on episodes of its own",
     build=build,
     inputs=("catalog", "tasks", "sft"),

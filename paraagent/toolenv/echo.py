@@ -12,7 +12,7 @@ from paraagent.catalog.interface import ToolInterface
 from paraagent.toolenv.identifiers import folded, singular, words
 from paraagent.toolenv.words import FUNCTION_WORDS, GENERAL_NAMES
 
-_KEYS = ("id", "name", "key", "code", "slug", "number", "uuid", "arn")
+KEYS = ("id", "name", "key", "code", "slug", "number", "uuid", "arn")
 """What identifies an entity: `<entity>Id` outside is `id` inside."""
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
@@ -38,10 +38,10 @@ class EchoPlan:
         if primary:
             owners |= self.entities
         for thing in sorted(owners):
-            if name in _KEYS and thing + name in self._parameters:
+            if name in KEYS and thing + name in self._parameters:
                 found.append(thing + name)
             key = name.removeprefix(thing)
-            if primary and key != name and key in _KEYS and key in self._parameters:
+            if primary and key != name and key in KEYS and key in self._parameters:
                 found.append(key)
         return tuple(dict.fromkeys(self._parameters[key] for key in found))
 
@@ -58,7 +58,7 @@ def _entities(tool: ToolInterface) -> frozenset[str]:
         if before:
             found.add("".join([*before[:-1], singular(before[-1])]))
         inside = folded(segments[-1])
-        for key in _KEYS:
+        for key in KEYS:
             if inside.endswith(key) and inside != key:
                 found.add(inside.removesuffix(key))
     return frozenset(found)

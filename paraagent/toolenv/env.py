@@ -9,9 +9,9 @@ by any number of instances; an instance itself costs next to nothing and holds o
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paraagent.config import EnvConfig
 from paraagent.message import Completion, Message
@@ -78,7 +78,7 @@ class ToolEnv:
 
     def reset(self, task: Task, seed: int) -> list[Message]:
         """Begin an episode; returns the messages that precede the first assistant turn."""
-        self._state = _State(task, seed, GroundedSimulator(task.seed))
+        self._state = _State(task, seed, GroundedSimulator(task.seed, _issued(task)))
         return [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": task.request}]
 
     async def step(self, completion: Completion) -> Step:
@@ -266,6 +266,19 @@ class ToolEnv:
             else:
                 kept.append(_left_out(reply))
         return kept
+
+
+def _issued(task: Task) -> Iterator[str]:
+    """What the task gives away: every literal of its reference calls."""
+    open_values: list[Any] = [call.arguments for call in task.calls]
+    while open_values:
+        value = open_values.pop()
+        if isinstance(value, dict):
+            open_values += value.values()
+        elif isinstance(value, list):
+            open_values += value
+        else:
+            yield str(value)
 
 
 def _answer_of(parsed: ParsedTurn) -> str | None:

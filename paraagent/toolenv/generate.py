@@ -6,26 +6,30 @@ mixes keys. A field's value depends on the key and the field's place alone, so e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from paraagent.catalog.interface import Schema
+from paraagent.catalog.nouns import container
 from paraagent.files import canonical_json
 from paraagent.seeds import derive
-from paraagent.toolenv.echo import EchoPlan
+from paraagent.toolenv.echo import KEYS, EchoPlan
 from paraagent.toolenv.identifiers import folded, singular, words
+from paraagent.toolenv.lists import ListPlan, matches
+from paraagent.toolenv.meaning import Meaning, rank
+from paraagent.toolenv.scene import Scene
+from paraagent.toolenv.session import Record, Session
+from paraagent.toolenv.things import Field, Generator, Identity, Thing, identity_of, last_noun, reference
 from paraagent.toolenv.validators import compile_validator
 from paraagent.toolenv.values import MASK, mix, number_leaf, text_leaf
 from paraagent.toolenv.words import TOPICS
 
-Generator = Callable[[int, int, Mapping[str, Any]], Any]
-"""(key, now in seconds since 1970, arguments) -> JSON value."""
-
-_MISSING: Any = object()
 _OPTIONAL_FIELDS = (24, 16, 10, 6)
 """Optional fields shown of an object, by its depth; deeper ones show the required fields alone."""
 _ITEMS = ((2, 4), (2, 3), (1, 2))
 """Fewest and most elements of an array where the schema leaves it open, by depth."""
+_MEMBERS = (2, 5)
+"""Fewest and most things in a list."""
 _STEP = 0x9E3779B97F4A7C15
 _TELLING = ("id", "name", "status", "state", "title")
 _WRAPPERS = frozenset({"data", "result", "response", "item", "object", "body"})
@@ -38,11 +42,23 @@ def validator(schema: Any) -> Callable[[Any], bool]:
 
 
 class Compiler:
-    """Compiles the schemas of one tool. `sparse` leaves out optional fields and echoes, where the full form fails."""
+    """Compiles the schemas of one tool. `sparse` leaves out optional fields, where the full form fails.
 
-    def __init__(self, echo: EchoPlan | None = None, *, sparse: bool = False) -> None:
-        self._echo = None if sparse else echo
+    With a `meaning`, objects that are things are compiled to `Thing`s, and what the tool lists to a list of them.
+    """
+
+    def __init__(
+        self,
+        echo: EchoPlan | None = None,
+        meaning: Meaning | None = None,
+        lists: ListPlan | None = None,
+        *,
+        sparse: bool = False,
+    ) -> None:
+        self._echo, self._meaning, self._lists = echo, meaning, lists
         self._sparse = sparse
+        self.is_list = False
+        """Whether what was compiled shows a list of what the tool is about."""
 
     def compile(self, schema: Any, entity: Sequence[str] = ()) -> Generator:
         """The generator of a result's schema; `entity` is the words of what the result is about."""
@@ -58,7 +74,7 @@ class Compiler:
         schema = _merged(schema)
         if "const" in schema:
             constant = schema["const"]
-            return lambda key, now, arguments: constant
+            return lambda key, now, scene: constant
         for union in ("oneOf", "anyOf"):
             if schema.get(union):
                 return self._union(schema, union, place)
@@ -68,29 +84,29 @@ class Compiler:
         if kind == "object":
             return self._object(schema, place)
         if kind == "array":
-            return self._array(schema, place)
+            return self._members(schema, place) if self._is_members(place) else self._array(schema, place)
         if kind == "string":
             return self._leaf(text_leaf(place.name, place.entity, schema, validator(schema)), place)
         if kind in ("integer", "number"):
             return self._leaf(number_leaf(place.name, schema, kind == "integer"), place)
         if kind == "boolean":
             return self._leaf(lambda key, now: key & 1 == 1, place)
-        return lambda key, now, arguments: None
+        return lambda key, now, scene: None
 
     def _leaf(self, leaf: Callable[[int, int], Any], place: _Place) -> Generator:
         salt = place.salt
-        return lambda key, now, arguments: leaf(mix(key ^ salt), now)
+        return lambda key, now, scene: leaf(mix(key ^ salt), now)
 
     def _union(self, schema: Schema, union: str, place: _Place) -> Generator:
         """The first branch whose values satisfy the whole schema; null only where nothing else does."""
         base = {key: value for key, value in schema.items() if key != union}
         branches = [branch for branch in schema[union] if isinstance(branch, dict)]
         branches.sort(key=lambda branch: branch.get("type") == "null")
-        valid, made = validator(schema), None
+        valid, made, scene = validator(schema), None, Scene(Session(0, None), {}, {}, "")
         for branch in branches:
             generator = self._compile(_merged({**base, "allOf": [*base.get("allOf", []), branch]}), place)
             made = made or generator
-            if all(valid(generator(mix(trial), 1_780_000_000, {})) for trial in range(_TRIALS)):
+            if all(valid(generator(mix(trial), 1_780_000_000, scene)) for trial in range(_TRIALS)):
                 return generator
         return made or self._compile(base, place)
 
@@ -112,8 +128,89 @@ class Compiler:
                 break
             shown.setdefault(topic, extra if isinstance(extra, dict) else {"type": "string"})
         wrapper = place.primary and len(properties) == 1
+        if place.primary and self._lists is not None and not self._own(shown, place):
+            place.listing = self._listing(shown)
+        if self._meaning is not None and (thing := self._thing(shown, place, wrapper)) is not None:
+            return thing
         fields = [(name, self._field(name, field, place, wrapper)) for name, field in shown.items()]
-        return lambda key, now, arguments: {name: generator(key, now, arguments) for name, generator in fields}
+        return lambda key, now, scene: {name: generator(key, now, scene) for name, generator in fields}
+
+    def _thing(self, shown: dict[str, Any], place: _Place, wrapper: bool) -> Thing | None:
+        """The object as a thing; None where it only holds others or says nothing of what it is."""
+        own = self._own(shown, place)
+        if place.primary:
+            inner = any(self._is_same(name, field, wrapper) for name, field in shown.items())
+            if inner or place.listing is not None:
+                return None
+        elif not own and not place.member:
+            return None
+        noun = next(iter(own.values())).entity.noun if own else self._meaning.kind[1] if self._meaning else ""
+        inside = place.thing_of(last_noun(noun))
+        fields = []
+        for name, schema in shown.items():
+            names = tuple(dict.fromkeys([*self._sources(name, place), *_aliases(name, noun)]))
+            generator = self._compile(schema, inside.inside(name, same=False))
+            if name not in own and (referred := self._reference(name, schema, place)) is not None:
+                generator = referred
+            fields.append(Field(name, generator, names, validator(schema), own.get(name)))
+        best = min(own.values(), key=lambda each: rank(each.entity), default=None)
+        return Thing(fields, best, target=place.primary)
+
+    def _sources(self, name: str, place: _Place) -> list[str]:
+        """Folded names of the arguments that a field of the call's own thing repeats."""
+        if self._echo is None or not place.primary:
+            return []
+        return [folded(source) for source in self._echo.sources(name, place.owner, primary=True)]
+
+    def _own(self, shown: dict[str, Any], place: _Place) -> dict[str, Identity]:
+        """What identifies the object itself, by field."""
+        found: dict[str, Identity] = {}
+        if self._meaning is None:
+            return found
+        parts = (container(part.replace("[]", "")) for part in reversed(place.path.split(".")))
+        holder = next((part for part in parts if part), "")
+        for name, schema in shown.items():
+            if not isinstance(schema, dict) or "enum" in schema or "const" in schema or _kind(schema) == "array":
+                continue
+            typed = self._meaning.field(place.field_path(name), schema)
+            if typed is None:
+                continue
+            home = not holder or self._meaning.is_about(holder)
+            if typed.entity.noun == holder or typed.rule in ("place", "resource") or (typed.is_own and home):
+                found[name] = identity_of(typed.entity, schema)
+        return found
+
+    def _reference(self, name: str, schema: Any, place: _Place) -> Generator | None:
+        """The generator of a field that identifies another thing."""
+        if self._meaning is None or not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+            return None
+        typed = self._meaning.field(place.field_path(name), schema)
+        if typed is None:
+            return None
+        role = folded(name) if typed.rule == "role" else ""
+        if _kind(schema) != "array":
+            return reference(identity_of(typed.entity, schema, role))
+        items = schema.get("items")
+        if not isinstance(items, dict) or _kind(items) not in ("string", "integer") or "enum" in items:
+            return None
+        return self._array(schema, place.inside(name, same=False), reference(identity_of(typed.entity, items, role)))
+
+    def _listing(self, shown: dict[str, Any]) -> str | None:
+        """The field that holds what the tool lists."""
+        arrays = [name for name, field in shown.items() if isinstance(field, dict) and _kind(field) == "array"]
+        about = [name for name in arrays if self._meaning is not None and self._meaning.is_about(name)]
+        if about:
+            return about[0]
+        paged = self._lists is not None and (self._lists.pages or self._lists.limits)
+        return arrays[0] if len(arrays) == 1 and paged else None
+
+    def _is_members(self, place: _Place) -> bool:
+        return self._lists is not None and place.members and not self.is_list
+
+    def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
+        """Whether an object in a field is what the whole result is about."""
+        named = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
+        return named and isinstance(schema, dict) and _kind(schema) == "object"
 
     def _shown(self, properties: dict[str, Any], required: set[str], depth: int) -> dict[str, Any]:
         """The fields that results hold: all required ones, then the most telling, in the schema's order."""
@@ -128,49 +225,90 @@ class Compiler:
         return {name: field for name, field in properties.items() if name in keep}
 
     def _field(self, name: str, schema: Any, place: _Place, wrapper: bool) -> Generator:
-        same = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
-        inner = place.inside(name, same)
-        generator = self._compile(schema, inner)
-        sources = self._echo.sources(name, place.owner, primary=place.primary) if self._echo else ()
+        inner = place.inside(name, self._is_same(name, schema, wrapper))
+        if place.primary and self._lists is not None and not self.is_list:
+            inner.members = name == place.listing
+        generator = self._reference(name, schema, place) or self._compile(schema, inner)
+        if self._echo is None or place.within:
+            return generator
+        sources = tuple(map(folded, self._echo.sources(name, place.owner, primary=place.primary)))
         if not sources:
             return generator
         valid = validator(schema)
-        if len(sources) == 1:
-            source = sources[0]
 
-            def echo_one(key: int, now: int, arguments: Mapping[str, Any]) -> Any:
-                value = arguments.get(source, _MISSING)
-                return value if value is not _MISSING and valid(value) else generator(key, now, arguments)
-
-            return echo_one
-
-        def echo(key: int, now: int, arguments: Mapping[str, Any]) -> Any:
+        def echo(key: int, now: int, scene: Scene) -> Any:
             for source in sources:
-                value = arguments.get(source, _MISSING)
-                if value is not _MISSING and valid(value):
+                value = scene.given.get(source)
+                if value is not None and valid(value):
                     return value
-            return generator(key, now, arguments)
+            return generator(key, now, scene)
 
         return echo
 
-    def _array(self, schema: Schema, place: _Place) -> Generator:
+    def _members(self, schema: Schema, place: _Place) -> Generator:
+        """The things that the tool lists: what is there, what was made, in the window that the call asks for."""
+        self.is_list = True
+        inner = place.element(None)
+        inner.member = True
+        item = self._compile(schema.get("items", {}), inner)
+        thing = item if isinstance(item, Thing) else None
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
+        low, high = (min(max(bound, least), most) for bound in _MEMBERS)
+        lists, span = self._lists, high - low + 1
+        assert lists is not None
+
+        def members(key: int, now: int, scene: Scene) -> list[Any]:
+            count = low + mix(key) % span
+            places = [mix((key + position * _STEP) & MASK) for position in range(1, count + 1)]
+            if thing is None:
+                return self._window(lists, scene, least, most, [item(each, now, scene) for each in places])
+            records: dict[int, Record] = {}
+            if scene.only is not None:
+                records = {id(record): record for record in scene.only if not record.deleted}
+            else:
+                for record in scene.members:
+                    records[id(record)] = record
+                for each in places:
+                    record = thing.record(each, now, scene, scene.place)
+                    if not record.deleted:
+                        _settle(record, scene)
+                        records.setdefault(id(record), record)
+            rows: list[Any] = list(records.values())
+            if scene.wanted:
+                shown = [thing.show(record, now, scene, place=scene.place) for record in rows]
+                rows = [record for record, each in zip(rows, shown, strict=True) if _chosen(each, scene)]
+            chosen = self._window(lists, scene, least, most, rows)
+            found = [thing.show(record, now, scene, place=scene.place) for record in chosen]
+            for each in range(least - len(found)):  # the schema wants more than there is
+                found.append(thing.show(Record(mix(key + each)), now, scene))
+            return found
+
+        return members
+
+    @staticmethod
+    def _window(lists: ListPlan, scene: Scene, least: int, most: int, rows: list[Any]) -> list[Any]:
+        window = lists.window(scene.page, len(rows), least, scene.token)
+        scene.window = window
+        return rows[window.offset : window.offset + min(window.size, most)]
+
+    def _array(self, schema: Schema, place: _Place, item: Generator | None = None) -> Generator:
         first = [self._compile(item, place.element(index)) for index, item in enumerate(schema.get("prefixItems", ()))]
-        low, high = _ITEMS[min(place.depth, len(_ITEMS) - 1)]
+        low, high = _ITEMS[min(place.level, len(_ITEMS) - 1)]
         least, limit = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
         low, high = (least, least) if self._sparse else (min(max(low, least), limit), min(max(high, least), limit))
         if schema.get("items") is False:
             low = high = len(first)
-        item = self._compile(schema.get("items", {}), place.element(None))
+        element = item or self._compile(schema.get("items", {}), place.element(None))
         salt, span, unique = place.salt, high - low + 1, bool(schema.get("uniqueItems"))
 
-        def array(key: int, now: int, arguments: Mapping[str, Any]) -> list[Any]:
+        def array(key: int, now: int, scene: Scene) -> list[Any]:
             size = low + mix(key ^ salt) % span
-            found: list[Any] = [generator(key, now, arguments) for generator in first[: size or len(first)]]
+            found: list[Any] = [generator(key, now, scene) for generator in first[: size or len(first)]]
             seen = {canonical_json(value) for value in found} if unique else set()
             position = 0
             while len(found) < size and position < 8 * size:
                 position += 1
-                value = item((key + position * _STEP) & MASK, now, arguments)
+                value = element((key + position * _STEP) & MASK, now, scene)
                 if unique:
                     text = canonical_json(value)
                     if text in seen:
@@ -185,7 +323,22 @@ class Compiler:
 class _Place:
     """Where a schema stands: what it is called, what it belongs to, how deep."""
 
-    __slots__ = ("depth", "entity", "name", "owner", "path", "primary", "salt", "thing")
+    __slots__ = (
+        "depth",
+        "entity",
+        "level",
+        "listing",
+        "member",
+        "members",
+        "name",
+        "owner",
+        "path",
+        "primary",
+        "relative",
+        "salt",
+        "thing",
+        "within",
+    )
 
     def __init__(
         self,
@@ -195,6 +348,9 @@ class _Place:
         path: str = "",
         depth: int = 0,
         primary: bool = True,
+        relative: str = "",
+        level: int = 0,
+        within: bool = False,
     ) -> None:
         self.name = name
         self.entity = entity
@@ -203,18 +359,63 @@ class _Place:
         """Words of what it is itself, for the fields that it holds."""
         self.owner = "".join(thing) if path else ""
         self.path, self.depth, self.primary = path, depth, primary
-        self.salt = derive(0, "field", path)
+        self.relative, self.level, self.within = relative, level, within
+        """Place and depth within the thing that holds it, and whether one does."""
+        self.members = not path
+        """An array here is what the tool lists."""
+        self.listing: str | None = None
+        """The field that holds what the tool lists."""
+        self.member = False
+        """It is an element of what the tool lists."""
+        self.salt = derive(0, "field", relative)
 
     def inside(self, field: str, same: bool) -> _Place:
         """The place of a field; what it holds is the entity of the call itself where `same`."""
         thing = words(field) or self.thing
-        return _Place(field, self.thing, thing, f"{self.path}.{field}", self.depth + 1, self.primary and same)
+        return _Place(
+            field,
+            self.thing,
+            thing,
+            f"{self.path}.{field}",
+            self.depth + 1,
+            self.primary and same,
+            f"{self.relative}.{folded(field) or field}",
+            self.level + 1,
+            self.within,
+        )
 
     def element(self, index: int | None) -> _Place:
         thing = (*self.thing[:-1], singular(self.thing[-1])) if self.thing else ()
-        return _Place(
-            self.name, self.entity, thing, f"{self.path}[{'' if index is None else index}]", self.depth, False
-        )
+        mark = f"[{'' if index is None else index}]"
+        path, relative = f"{self.path}{mark}", f"{self.relative}{mark}"
+        return _Place(self.name, self.entity, thing, path, self.depth, False, relative, self.level, self.within)
+
+    def thing_of(self, noun: str) -> _Place:
+        """The same place, seen from within the thing that stands here."""
+        return _Place(self.name, self.entity, (noun,), self.path, self.depth, self.primary, within=True)
+
+    def field_path(self, field: str) -> str:
+        """As in the catalog's table `fields`."""
+        return f"{self.path}.{field}".removeprefix(".")
+
+
+def _aliases(name: str, noun: str) -> list[str]:
+    """Folded names under which a field of a thing may have been written: `eventId` of an event is its `id`."""
+    key, noun = folded(name), folded(noun.rpartition("/")[2])
+    rest = key.removeprefix(noun)
+    return [key, *([noun + key] if key in KEYS else []), *([rest] if rest != key and rest in KEYS else [])]
+
+
+def _settle(record: Record, scene: Scene) -> None:
+    """Note where an element of a list lies, so that it says the same when it is read alone."""
+    if scene.links:
+        record.link(scene.links)
+    if scene.context:
+        record.fields = {**scene.context, **record.fields}
+
+
+def _chosen(shown: dict[str, Any], scene: Scene) -> bool:
+    return matches({folded(name): value for name, value in shown.items()}, scene.wanted)
 
 
 def _rank(name: str, schema: Any) -> int:

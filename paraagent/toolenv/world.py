@@ -1,24 +1,35 @@
 """The grounded world: it answers any call of any interface, with no model (design.md section 7).
 
-A result is a pure function of the world's seed, the tool and the arguments that identify what is asked for, so
-1. the same call gives the same bytes, for ever and in every process;
+An answer is a pure function of the world's seed and the session so far:
+1. the same calls give the same bytes, for ever and in every process;
 2. every result validates against the tool's `returns`;
-3. arguments echo in the fields that name them.
-How an answer is to be shown (page size, fields, format) changes nothing in the entity behind it.
+3. arguments echo in the fields that name them;
+4. a thing reads the same through every tool;
+5. an id that neither this world nor the task issued is not found;
+6. what was created, updated or deleted reads so afterwards;
+7. worlds share nothing that changes;
+8. lists honour filters, limits and pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from paraagent.catalog.entities import Entity
 from paraagent.catalog.interface import Schema, ToolInterface
 from paraagent.files import canonical_json
+from paraagent.paraact.executor import ToolError
 from paraagent.seeds import derive
 from paraagent.toolenv.echo import EchoPlan
-from paraagent.toolenv.generate import Compiler, Generator, validator
-from paraagent.toolenv.identifiers import words
-from paraagent.toolenv.words import PRESENTATION
+from paraagent.toolenv.generate import Compiler, validator
+from paraagent.toolenv.identifiers import folded, words
+from paraagent.toolenv.lists import ListPlan, fill, roles
+from paraagent.toolenv.meaning import Meaning, Taken, fold_given
+from paraagent.toolenv.scene import Scene
+from paraagent.toolenv.session import Record, Session
+from paraagent.toolenv.things import Generator
+from paraagent.toolenv.words import GENERAL_NAMES, PRESENTATION
 
 _EPOCH = 1_767_225_600
 """2026-01-01T00:00:00Z: clocks start in the half year after it."""
@@ -34,42 +45,163 @@ class UnsatisfiableError(Exception):
 class World:
     """One world; cheap to make. Compiled tools are shared, read-only, by all worlds of the process."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, issued: Iterable[Any] | None = None) -> None:
+        """`issued` are the ids that the task gives; without them every id that is asked for exists."""
         self.seed = seed
+        self.session = Session(seed, issued)
         self.now = _EPOCH + derive(seed, "clock") % 15_552_000 // 900 * 900
         """The world's clock in seconds since 1970, UTC."""
 
     def respond(self, tool: ToolInterface, arguments: Mapping[str, Any]) -> Any:
-        """The result of a call whose arguments are valid. Raises `UnsatisfiableError` where no result exists."""
+        """The result of a call whose arguments are valid.
+
+        Raises:
+            ToolError: something that the call names is not there.
+            UnsatisfiableError: no result satisfies the tool's `returns`.
+        """
         compiled = _compiled(tool)
-        identity = compiled.identity(arguments)
-        key = derive(self.seed, tool.tool_id, identity.decode())
+        scene = self._scene(compiled, arguments)
+        key, made = derive(self.seed, *compiled.meaning.kind, compiled.identity(arguments).decode()), False
+        if compiled.is_list:
+            self._list(compiled, scene, arguments)
+        elif scene.target is None and tool.effect == "create":
+            scene.target, made = self._create(compiled, scene, arguments), True
+        elif scene.target is None:
+            scene.target = self._single(compiled, scene, key, arguments)
+        if tool.effect == "update" and scene.target is not None:
+            scene.target.write(compiled.written(scene.given), scene.links)
+        result = self._result(compiled, key, scene)
+        if made and scene.target is not None:
+            self.session.add(compiled.meaning.kind, scene.target)
+        if tool.effect == "delete" and scene.target is not None:
+            scene.target.deleted = True
+        return result
+
+    def _scene(self, compiled: _CompiledTool, arguments: Mapping[str, Any]) -> Scene:
+        """What the call names, all of it known. Raises `ToolError` where it is not."""
+        meaning = compiled.meaning
+        links = {
+            each.entity: arguments[each.name]
+            for each in meaning.taken
+            if each.name in arguments and not each.own and not isinstance(arguments[each.name], list)
+        }
+        lies_in = {str(entity): value for entity, value in links.items()}
+        lies_in |= {folded(name): arguments[name] for name in meaning.untyped if name in arguments}
+        given = fold_given(compiled.tool, arguments, meaning.kind)
+        scene = Scene(self.session, given, links, canonical_json(lies_in).decode() if lies_in else "")
+        for each in meaning.taken:
+            if each.name not in arguments:
+                continue
+            value = arguments[each.name]
+            found = [self._find(each, part, scene) for part in (value if isinstance(value, list) else [value])]
+            if each is meaning.own and found:
+                scene.target = found[0]
+                scene.only = found
+        target = scene.target
+        if target is not None and meaning.own is not None:
+            around = {each.entity: links[each.entity] for each in meaning.taken if each.placed and each.entity in links}
+            if any(str(target.links.get(entity, value)) != str(value) for entity, value in around.items()):
+                raise _absent(meaning.own, arguments[meaning.own.name])
+            target.link(around)
+        return scene
+
+    def _find(self, taken: Taken, value: Any, scene: Scene) -> Record:
+        record = self.session.find(taken.entity, value, scene.place if taken.own else "")
+        if record is None or record.deleted:
+            raise _absent(taken, value)
+        return record
+
+    def _list(self, compiled: _CompiledTool, scene: Scene, arguments: Mapping[str, Any]) -> None:
+        """What the list is to show. Nothing else of the scene's target: the list is none."""
+        lists, identity = compiled.lists, compiled.identity(arguments).decode()
+        scene.target = None
+        scene.page = lists.page(arguments)
+        scene.token = lambda offset: f"{derive(self.seed, 'page', *compiled.meaning.kind, identity, offset):016x}"
+        scene.wanted = {key: arguments[name] for name, key in lists.filters if name in arguments}
+        scene.context = {
+            key: arguments[name]
+            for name in compiled.required
+            if name in arguments and (key := folded(name)) not in GENERAL_NAMES
+        }
+        scene.members = [
+            record
+            for record in self.session.made(compiled.meaning.kind)
+            if not record.deleted
+            and all(str(record.links.get(entity)) == str(value) for entity, value in scene.links.items())
+            and all(record.fields.get(key, value) == value for key, value in scene.context.items())
+        ]
+
+    def _create(self, compiled: _CompiledTool, scene: Scene, arguments: Mapping[str, Any]) -> Record:
+        record = Record(derive(self.seed, *compiled.meaning.kind, "made", self.session.count))
+        record.write(compiled.written(scene.given), scene.links)
+        for name, entity in compiled.meaning.naming.items():
+            if isinstance(arguments.get(name), str | int):
+                self.session.identify(record, entity, arguments[name], scene.place)
+        return record
+
+    def _single(self, compiled: _CompiledTool, scene: Scene, key: int, arguments: Mapping[str, Any]) -> Record:
+        """The one thing of its kind where the call points, such as the settings of an account."""
+        record = self.session.single(key)
+        if record.deleted:
+            if compiled.tool.http_method != "PUT":
+                raise ToolError("NotFoundError", f"there is no {_spoken(compiled.meaning.kind[1])} here any more")
+            record.deleted = False
+        record.link(scene.links)
+        return record
+
+    def _result(self, compiled: _CompiledTool, key: int, scene: Scene) -> Any:
         valid = compiled.valid
-        for attempt in range(_ATTEMPTS):
-            result = compiled.full(key + attempt, self.now, arguments)
-            if valid(result):
-                return result
-        for attempt in range(_ATTEMPTS):
-            result = compiled.sparse()(key + attempt, self.now, {})
-            if valid(result):
-                return result
+        for generate in (compiled.full, compiled.sparse):
+            for attempt in range(_ATTEMPTS):
+                result = generate()(key + attempt, self.now, scene)
+                if scene.window is not None:
+                    fill(result, compiled.roles, scene.window, compiled.lists.token is not None)
+                if valid(result):
+                    return result
         for result in ({}, [], None, "", 0, False):
             if valid(result):
                 return result
-        raise UnsatisfiableError(f"no value satisfies the result schema of {tool.name}")
+        raise UnsatisfiableError(f"no value satisfies the result schema of {compiled.tool.name}")
+
+
+def _absent(taken: Taken, value: Any) -> ToolError:
+    entity: Entity = taken.entity
+    what = "" if entity.attribute == "resource" else f" with the {entity.attribute}"
+    return ToolError("NotFoundError", f"there is no {_spoken(entity.noun)}{what} {str(value)[:120]!r}")
+
+
+def _spoken(noun: str) -> str:
+    return noun.rpartition("/")[2]
 
 
 class _CompiledTool:
     """What of a tool does not depend on the call."""
 
-    __slots__ = ("_sparse", "_tool", "full", "optional", "required", "returns", "valid")
+    __slots__ = (
+        "_full",
+        "_sparse",
+        "is_list",
+        "lists",
+        "meaning",
+        "optional",
+        "required",
+        "returns",
+        "roles",
+        "tool",
+        "valid",
+    )
 
     def __init__(self, tool: ToolInterface) -> None:
-        self._tool = tool
+        self.tool = tool
         self._sparse: Generator | None = None
         self.returns: Schema = tool.returns if tool.returns else _default_returns(tool)
         self.valid: Callable[[Any], bool] = validator(self.returns)
-        self.full = self._compile(sparse=False)
+        self.meaning = Meaning(tool)
+        self.lists = ListPlan(tool, self.meaning)
+        self.is_list = False
+        self._full = self._compile(sparse=False)
+        properties = self.returns.get("properties")
+        self.roles = tuple(roles(properties)) if self.is_list and isinstance(properties, dict) else ()
         required = set(tool.required)
         self.required = tuple(name for name in sorted(required) if not _presentation(name))
         optional = [name for name in tool.properties if name not in required and not _presentation(name)]
@@ -78,21 +210,37 @@ class _CompiledTool:
         )
 
     def _compile(self, *, sparse: bool) -> Generator:
-        plan = EchoPlan(self._tool)
+        plan = EchoPlan(self.tool)
         entity = words(min(plan.entities, default=""))
-        return Compiler(plan, sparse=sparse).compile(self.returns, entity=entity)
+        lists = self.lists if self.tool.effect == "read" else None
+        compiler = Compiler(plan, self.meaning, lists, sparse=sparse)
+        generator = compiler.compile(self.returns, entity=entity)
+        self.is_list = compiler.is_list
+        return generator
+
+    def full(self) -> Generator:
+        return self._full
 
     def sparse(self) -> Generator:
         if self._sparse is None:
             self._sparse = self._compile(sparse=True)
         return self._sparse
 
+    def written(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What of the given arguments, by folded name, a writing tool leaves behind."""
+        taken = {folded(each.name) for each in self.meaning.taken}
+        return {name: value for name, value in given.items() if name not in taken and name not in PRESENTATION}
+
     def identity(self, arguments: Mapping[str, Any]) -> bytes:
         """The arguments that decide which entity is meant: all required ones, and optional ones that name something."""
-        chosen = {name: arguments[name] for name in self.required if name in arguments}
+        names = self.required
+        if self.tool.effect in ("update", "other"):
+            placed = {each.name for each in self.meaning.taken} | set(self.meaning.untyped)
+            names = tuple(name for name in names if name in placed) or names
+        chosen = {folded(name): arguments[name] for name in names if name in arguments}
         for name in arguments:
-            if name in self.optional:
-                chosen[name] = arguments[name]
+            if name in self.optional and not (self.is_list and any(name == each for each, _ in self.lists.filters)):
+                chosen[folded(name)] = arguments[name]
         return canonical_json(chosen)
 
 

@@ -1,0 +1,205 @@
+"""Lists as services give them: limits, pages by number, offset or token, totals, and filters by a field's value.
+
+Which parameter or field plays which part is told from its name and type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.paraact.executor import ToolError
+from paraagent.toolenv.identifiers import folded
+from paraagent.toolenv.meaning import Meaning, scalar_type
+from paraagent.toolenv.words import PRESENTATION
+
+PAGE = 3
+"""Elements of a page where the caller does not say, of a tool that has pages."""
+_LIMIT = frozenset(
+    [
+        "limit",
+        "maxresults",
+        "maxitems",
+        "maxrecords",
+        "pagesize",
+        "perpage",
+        "size",
+        "count",
+        "first",
+        "take",
+        "top",
+        "rows",
+        "numresults",
+        "resultsperpage",
+        "itemsperpage",
+        "pagelimit",
+        "maxpagesize",
+        "maxcount",
+    ]
+)
+_NUMBER = frozenset(["page", "pagenumber", "pageindex", "pagenum", "currentpage"])
+_OFFSET = frozenset(["offset", "skip", "start", "startindex", "startat"])
+_TOKEN = frozenset(
+    [
+        "pagetoken",
+        "nexttoken",
+        "nextpagetoken",
+        "marker",
+        "cursor",
+        "continuationtoken",
+        "paginationtoken",
+        "startingtoken",
+        "nextmarker",
+        "nextcursor",
+        "pagecursor",
+    ]
+)
+_NEXT = _TOKEN | {"next", "nextpage", "nextlink"}
+_MORE = frozenset(["hasmore", "hasnextpage", "hasnext", "istruncated", "truncated", "morerecords", "moreresults"])
+_TOTAL = frozenset(
+    [
+        "total",
+        "totalcount",
+        "totalitems",
+        "totalresults",
+        "totalsize",
+        "totalelements",
+        "totalrecords",
+        "totalhits",
+        "numfound",
+        "totalnumber",
+        "totalentries",
+    ]
+)
+_SHOWN = frozenset(["count", "resultcount", "itemcount", "resultscount", "numberofresults", "numresults"])
+_UNIQUE = frozenset(["id", "name", "title", "key", "uuid", "slug", "query", "q", "type"])
+"""Names of a list's parameters that are too general to be a filter by the field of that name."""
+_SCALARS = frozenset(["string", "integer", "number", "boolean"])
+
+
+class Page(NamedTuple):
+    """Which elements a call asks for."""
+
+    offset: int
+    limit: int
+    token: Any
+
+
+class Window(NamedTuple):
+    """Which elements a list shows."""
+
+    offset: int
+    size: int
+    total: int
+    next: str | None
+    """Token of what follows; None on the last page."""
+
+
+class ListPlan:
+    """How the parameters of one tool page and filter."""
+
+    def __init__(self, tool: ToolInterface, meaning: Meaning) -> None:
+        kinds = {name: scalar_type(schema) for name, schema in tool.properties.items() if isinstance(schema, dict)}
+        whole = [name for name, kind in kinds.items() if kind == "integer" or kind == "number"]
+        self._limit = _first(whole, _LIMIT)
+        self._number = _first(whole, _NUMBER)
+        self._offset = _first(whole, _OFFSET)
+        self.token = _first([name for name, kind in kinds.items() if kind in ("string", "any")], _TOKEN)
+        self._strict = self.token not in tool.required
+        self.limits = self._limit is not None
+        self.pages = bool(self.token or self._number or self._offset)
+        taken = {each.name for each in meaning.taken}
+        presentation = {self._limit, self._number, self._offset, self.token}
+        self.filters = tuple(
+            (name, folded(name))
+            for name, kind in kinds.items()
+            if (kind in _SCALARS or "enum" in tool.properties[name])
+            and name not in taken
+            and name not in presentation
+            and name not in tool.required
+            and folded(name) not in _UNIQUE | PRESENTATION
+        )
+        """Parameters that choose among the elements, with their folded names."""
+
+    def page(self, arguments: Mapping[str, Any]) -> Page:
+        """What the arguments ask for; without a limit a page of `PAGE`, or everything where the tool has no pages."""
+        limit = PAGE if self.pages else 1 << 20
+        if self._limit is not None and _is_whole(arguments.get(self._limit)):
+            limit = max(int(arguments[self._limit]), 0)
+        offset = 0
+        if self._offset is not None and _is_whole(arguments.get(self._offset)):
+            offset = max(int(arguments[self._offset]), 0)
+        elif self._number is not None and _is_whole(arguments.get(self._number)):
+            offset = max(int(arguments[self._number]) - 1, 0) * limit
+        return Page(offset, limit, arguments.get(self.token) if self.token else None)
+
+    def window(self, page: Page, total: int, least: int, name: Callable[[int], str]) -> Window:
+        """Raises `ToolError` where the token is none that this list gave; `name` gives the token of an offset."""
+        offset = page.offset
+        if page.token not in (None, ""):
+            found = next((at for at in range(total + 1) if name(at) == page.token), None)
+            if found is None and self._strict:
+                message = f"{self.token} is not one that this list gave; leave it out to get the first page"
+                raise ToolError("InvalidRequestError", message)
+            offset = found or 0
+        size = max(min(page.limit, total - offset), 0)
+        if size < least:
+            size, offset = least, max(min(offset, total - least), 0)
+        ended = offset + size >= total or not size
+        return Window(offset, size, total, None if ended else name(offset + size))
+
+
+def roles(properties: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Fields of a list's holder that speak of the list: (path, part played)."""
+    for name, schema in properties.items():
+        if not isinstance(schema, dict):
+            continue
+        kind, key = scalar_type(schema), folded(name)
+        if kind in ("string", "any") and key in _NEXT:
+            yield (*path, name), "token" if key in _TOKEN else "next"
+        elif kind == "boolean" and key in _MORE:
+            yield (*path, name), "more"
+        elif kind in ("integer", "number") and key in _TOTAL:
+            yield (*path, name), "total"
+        elif kind in ("integer", "number") and key in _SHOWN:
+            yield (*path, name), "shown"
+        elif kind == "object" and len(path) < 2 and isinstance(schema.get("properties"), dict):
+            yield from roles(schema["properties"], (*path, name))
+
+
+def fill(result: Any, found: Sequence[tuple[tuple[str, ...], str]], window: Window, tokens: bool) -> None:
+    """Let the fields that speak of a list say what it holds."""
+    for (*above, name), role in found:
+        holder = result
+        for part in above:
+            holder = holder.get(part) if isinstance(holder, dict) else None
+        if not isinstance(holder, dict) or name not in holder:
+            continue
+        if role == "more":
+            holder[name] = window.next is not None
+        elif role == "total":
+            holder[name] = window.total
+        elif role == "shown":
+            holder[name] = max(min(window.size, window.total - window.offset), 0)
+        elif window.next is None:
+            del holder[name]
+        elif role == "token" and tokens:
+            holder[name] = window.next
+
+
+def matches(shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether an element, by folded names, has the values that the filters ask for."""
+    return all(_same(shown[name], value) for name, value in wanted.items() if name in shown)
+
+
+def _same(held: Any, wanted: Any) -> bool:
+    return str(held).casefold() == str(wanted).casefold()
+
+
+def _first(names: Sequence[str], known: frozenset[str]) -> str | None:
+    return next((name for name in names if folded(name) in known), None)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)

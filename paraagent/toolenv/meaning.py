@@ -1,0 +1,148 @@
+"""What the values of one tool identify, by the typing of the catalog's graph (`paraagent.catalog.entities`).
+
+The graph says which field of one tool can feed which parameter of another; the world takes the same typing, so that an
+id that one tool shows is the id of the thing that another one reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from paraagent.catalog.effects import is_verb
+from paraagent.catalog.entities import WORLD, Entity, Typed, may_type, type_of_field, type_of_parameter
+from paraagent.catalog.interface import Schema, ToolInterface
+from paraagent.catalog.normalize import FIELD_TEXT
+from paraagent.catalog.nouns import container, join
+from paraagent.catalog.subject import Subject
+from paraagent.catalog.text import clean
+from paraagent.toolenv.identifiers import folded, words
+from paraagent.toolenv.words import FUNCTION_WORDS
+
+Kind = tuple[str, str]
+"""(scope, noun): the kind of thing that entities of several attributes identify."""
+
+WEAK = frozenset({"name", "code", "number", "key", "slug"})
+"""Attributes that tell things apart only within what they lie in: issue 7 of one repository is not that of another."""
+_RANK = ("id", "resource", "arn", "uuid", "sid", "gid", "number", "key", "slug", "code", "name")
+STANDING = frozenset({"me", "self", "@me", "-", "_", "*", "all", "primary", "default", "current", "latest", "root"})
+"""Words that services take in place of an id."""
+
+
+class Taken(NamedTuple):
+    """A parameter that takes what identifies something."""
+
+    name: str
+    entity: Entity
+    own: bool
+    placed: bool
+    """It stands in the path."""
+
+
+class Meaning:
+    """The typing of one tool, worked out once."""
+
+    def __init__(self, tool: ToolInterface) -> None:
+        subject = Subject.of(tool)
+        if not subject.noun and not subject.chain:
+            subject = replace(subject, noun=_noun(tool.source_name))
+        self._subject = subject
+        self.taken = tuple(_taken(tool, subject))
+        """Parameters whose values must be known."""
+        self.own = min((each for each in self.taken if each.own), key=lambda each: _standing(each, tool), default=None)
+        """The parameter that says which thing the call is about."""
+        self.naming = _naming(tool, subject)
+        """Parameters of a creating tool that say what the new thing is to be called."""
+        scope = f"{tool.provider}/{tool.service}"
+        noun = subject.chain or subject.noun or tool.tool_id
+        self.kind: Kind = self.own.entity[:2] if self.own else (scope, noun)
+        typed = {each.name for each in self.taken}
+        self.untyped = tuple(name for name in subject.segments if name in tool.properties and name not in typed)
+        """Parameters of the path that identify nothing that the graph knows."""
+
+    def field(self, path: str, schema: Mapping[str, Any]) -> Typed | None:
+        """What a field of the result identifies; its path as in the catalog's table `fields`."""
+        name = path.rpartition(".")[2]
+        if not may_type(name):
+            return None
+        kind, text, format = _facts(schema)
+        found = type_of_field(self._subject, path, kind, clean(text, FIELD_TEXT), format)
+        return found if found and found.entity.scope != WORLD else None
+
+    def is_about(self, holder: str) -> bool:
+        """Whether a field of this name holds what the tool is about, or says nothing of what it holds."""
+        return container(holder) in ("", self._subject.noun)
+
+
+def rank(entity: Entity) -> int:
+    """Lower identifies better."""
+    return _RANK.index(entity.attribute) if entity.attribute in _RANK else len(_RANK)
+
+
+def scalar_type(schema: Mapping[str, Any]) -> str:
+    """The first type that is not null; `any` where the schema leaves it open."""
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        kind = next((entry for entry in kind if entry != "null"), "any")
+    return str(kind)
+
+
+def _facts(schema: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    text, format = schema.get("description"), schema.get("format")
+    return (
+        scalar_type(schema),
+        text if isinstance(text, str) else "",
+        format if isinstance(format, str) else None,
+    )
+
+
+def _type(subject: Subject, name: str, schema: Schema, required: bool) -> Typed | None:
+    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+        return None
+    kind, text, format = _facts(schema)
+    found = type_of_parameter(subject, name, kind, text, format, required)
+    return found if found and found.entity.scope != WORLD else None
+
+
+def _taken(tool: ToolInterface, subject: Subject) -> Iterator[Taken]:
+    required = set(tool.required)
+    for name, schema in tool.properties.items():
+        found = _type(subject, name, schema, name in required)
+        if found is not None:
+            yield Taken(name, found.entity, found.is_own, name in subject.segments or found.rule == "resource")
+
+
+def _naming(tool: ToolInterface, subject: Subject) -> dict[str, Entity]:
+    if subject.effect != "create":
+        return {}
+    as_read = replace(subject, effect="read", http_method="GET")
+    found = {name: _type(as_read, name, schema, True) for name, schema in tool.properties.items()}
+    asked = {name for name, schema in tool.properties.items() if _type(subject, name, schema, name in tool.required)}
+    return {name: typed.entity for name, typed in found.items() if typed and typed.is_own and name not in asked}
+
+
+def _standing(taken: Taken, tool: ToolInterface) -> tuple[bool, bool, int]:
+    return not taken.placed, taken.name not in tool.required, rank(taken.entity)
+
+
+def _noun(source_name: str) -> str:
+    """What a tool without a telling path is about, by its name."""
+    parts = [*words(source_name.rpartition("/")[2])]
+    while len(parts) > 1 and (is_verb(parts[-1]) or parts[-1] in FUNCTION_WORDS):
+        parts.pop()
+    while len(parts) > 1 and (is_verb(parts[0]) or parts[0] in FUNCTION_WORDS):
+        parts.pop(0)
+    return join(parts)
+
+
+def fold_given(tool: ToolInterface, arguments: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """The arguments by folded name; what a body or an argument called like the thing holds counts as given itself."""
+    found: dict[str, Any] = {}
+    for name, value in arguments.items():
+        key = folded(name)
+        if isinstance(value, dict) and key in ("body", "data", "requestbody", "resource", "payload", kind[1]):
+            for inner, part in value.items():
+                found.setdefault(folded(inner), part)
+        found[key] = value
+    return found

@@ -1,0 +1,185 @@
+"""Objects of a result that are things: the same through every tool, known by their ids, keeping what was written.
+
+A thing's fields follow from its key and their own place within it, never from where in a result it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from paraagent.catalog.entities import Entity
+from paraagent.seeds import derive
+from paraagent.toolenv.identifiers import singular
+from paraagent.toolenv.meaning import scalar_type
+from paraagent.toolenv.scene import Scene
+from paraagent.toolenv.session import Record
+from paraagent.toolenv.validators import compile_validator
+from paraagent.toolenv.values import Leaf, mix, number_leaf, pick, text_leaf
+from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
+
+Generator = Callable[[int, int, Any], Any]
+"""(key, now in seconds since 1970, scene) -> JSON value."""
+Check = Callable[[Any], bool]
+
+
+class Identity(NamedTuple):
+    """How one kind of identifying value is made."""
+
+    entity: Entity
+    leaf: Leaf
+    salt: int
+    valid: Check
+
+    def value(self, key: int, now: int, links: Mapping[Entity, Any]) -> Any:
+        made = self.leaf(mix(key ^ self.salt), now)
+        return _under(made, self.entity, links) if self.entity.attribute == "resource" else made
+
+
+class Field(NamedTuple):
+    """One field of a thing."""
+
+    name: str
+    generate: Generator
+    names: tuple[str, ...]
+    """Folded names of what may have been written or given for it."""
+    valid: Check
+    identity: Identity | None
+
+
+class Thing:
+    """The compiled form of an object that is a thing."""
+
+    __slots__ = ("_best", "_fields", "_own", "_target")
+
+    def __init__(self, fields: list[Field], best: Identity | None, target: bool) -> None:
+        self._fields, self._best, self._target = fields, best, target
+        self._own = [field.identity for field in fields if field.identity]
+
+    def __call__(self, key: int, now: int, scene: Scene) -> dict[str, Any]:
+        if self._target and scene.target is not None:
+            return self.show(scene.target, now, scene, scene.given, scene.place)
+        return self.show(self.record(key, now, scene, ""), now, scene)
+
+    def record(self, key: int, now: int, scene: Scene, place: str) -> Record:
+        """The thing that stands here: one that the call or its holder refers to, else the one of this key."""
+        best = self._best
+        if best is None:
+            return Record(mix(key))
+        for identity in self._own:
+            value = scene.known(identity.entity)
+            if value is not None and not isinstance(value, list):
+                return scene.session.seen(identity.entity, value, place)
+        return scene.session.seen(best.entity, best.value(key, now, scene.links), place)
+
+    def show(
+        self, record: Record, now: int, scene: Scene, given: Mapping[str, Any] | None = None, place: str = ""
+    ) -> dict[str, Any]:
+        """The object; `given` are arguments that show in it without being written."""
+        key, written, outer, result = record.key, record.fields, scene.record, {}
+        scene.record = record
+        for name, generate, names, valid, identity in self._fields:
+            if identity is not None:
+                result[name] = _identify(record, identity, names, (given, written), now, scene, place)
+                continue
+            if given or written:
+                value = _said(names, valid, given, written)
+                if value is not None:
+                    result[name] = value
+                    continue
+            result[name] = generate(key, now, scene)
+        scene.record = outer
+        return result
+
+
+def _identify(
+    record: Record,
+    identity: Identity,
+    names: tuple[str, ...],
+    said: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
+    now: int,
+    scene: Scene,
+    place: str,
+) -> Any:
+    value = record.ids.get(identity.entity)
+    if value is None or not identity.valid(value):
+        value = _said(names, identity.valid, *said)
+        if value is None:
+            value = identity.value(record.key, now, record.links or scene.links)
+        scene.session.identify(record, identity.entity, value, place)
+    return value
+
+
+def _said(
+    names: tuple[str, ...], valid: Check, given: Mapping[str, Any] | None, written: Mapping[str, Any]
+) -> Any | None:
+    for source in (given, written):
+        if source:
+            for name in names:
+                value = source.get(name)
+                if value is not None and valid(value):
+                    return value
+    return None
+
+
+def identity_of(entity: Entity, schema: Any, role: str = "") -> Identity:
+    """How values of this entity are made where the schema allows them; `role` tells apart two of one kind."""
+    valid = compile_validator(schema).is_valid
+    noun = last_noun(entity.noun)
+    salt = derive(0, "identity", *entity, role)
+    if scalar_type(schema) in ("integer", "number"):
+        leaf: Leaf = number_leaf("id", schema, True)
+    elif entity.attribute == "resource" and "pattern" not in schema:
+        leaf = _resource(entity.noun)
+    else:
+        leaf = text_leaf(entity.attribute, (noun,), schema, valid)
+    return Identity(entity, leaf, salt, valid)
+
+
+def reference(identity: Identity) -> Generator:
+    """A field that refers to another thing: the one that the thing shown is linked to, else one of its own."""
+    entity, valid = identity.entity, identity.valid
+
+    def refer(key: int, now: int, scene: Scene) -> Any:
+        value = scene.known(entity)
+        if value is None or not valid(value):
+            value = identity.value(key, now, scene.links)
+        scene.session.issue(entity, value)
+        return value
+
+    return refer
+
+
+def last_noun(noun: str) -> str:
+    """The word that says what sort of name the thing has: `instance` of `dbinstance` and of `projects/instances`."""
+    noun = singular(noun.rpartition("/")[2])
+    known = (word for size in range(len(noun) - 2) if (word := noun[size:]) in _KNOWN)
+    return next(known, noun)
+
+
+_KNOWN = PEOPLE | ORGANISATIONS | RESOURCES
+
+
+def _resource(chain: str) -> Leaf:
+    """`projects/atlas/locations/harbor-12`: a name under each collection."""
+    parts = chain.split("/")
+    first, second = pick(TOPICS), pick(NOUNS)
+
+    def resource(key: int, now: int) -> str:
+        texts = []
+        for place, part in enumerate(parts):
+            own = mix(key + place)
+            texts.append(f"{part}/{first(own, now)}-{second(own >> 16, now)}-{own >> 40 & 0xFFF:03x}")
+        return "/".join(texts)
+
+    return resource
+
+
+def _under(name: str, entity: Entity, links: Mapping[Entity, Any]) -> str:
+    """The resource name with the beginning that the call named, so that children lie under their parent."""
+    best = ""
+    for link, value in links.items():
+        inside = entity.noun.startswith(link.noun + "/") and isinstance(value, str)
+        if link.attribute == "resource" and inside and value.count("/") > best.count("/"):
+            best = value
+    return "/".join([best, *name.split("/")[best.count("/") + 1 :]]) if best else name

@@ -1,0 +1,139 @@
+"""Laws 4 to 8 of the grounded world (design.md section 7): one thing through several tools, over a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.paraact.executor import ToolError
+from paraagent.toolenv.world import World
+from tests.toolenv.interfaces import tool
+
+TEXT = {"type": "string"}
+EVENT = {
+    "type": "object",
+    "properties": {"id": TEXT, "calendarId": TEXT, "summary": TEXT, "status": {"enum": ["open", "done"]}},
+    "required": ["id", "calendarId", "summary", "status"],
+}
+HOME = {"calendarId": "cal_1"}
+
+
+def made(verb: str, effect: str, method: str, *, one: bool, **more: dict[str, Any]) -> ToolInterface:
+    path = "/calendars/{calendarId}/events" + ("/{eventId}" if one else "")
+    required = ["calendarId", *(["eventId"] if one else [])]
+    properties = {**dict.fromkeys(required, TEXT), **more.get("properties", {})}
+    return tool(
+        tool_id=f"acme.example/calendar/events.{verb}",
+        name=f"calendar_events_{verb}",
+        source_name=f"events.{verb}",
+        effect=effect,
+        http_method=method,
+        path=path,
+        parameters={"type": "object", "properties": properties, "required": required},
+        returns=more.get("returns", EVENT),
+    )
+
+
+GET = made("get", "read", "GET", one=True)
+LIST = made(
+    "list",
+    "read",
+    "GET",
+    one=False,
+    properties={"maxResults": {"type": "integer"}, "pageToken": TEXT, "status": {"enum": ["open", "done"]}},
+    returns={
+        "type": "object",
+        "properties": {
+            "items": {"type": "array", "items": EVENT},
+            "nextPageToken": TEXT,
+            "totalItems": {"type": "integer"},
+        },
+    },
+)
+CREATE = made("insert", "create", "POST", one=False, properties={"summary": TEXT})
+UPDATE = made("patch", "update", "PATCH", one=True, properties={"summary": TEXT})
+DELETE = made("delete", "delete", "DELETE", one=True, returns={"type": "object", "properties": {}})
+
+
+def listed(world: World, **more: Any) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = world.respond(LIST, {**HOME, "maxResults": 50, **more})["items"]
+    return items
+
+
+def missing(world: World, interface: ToolInterface, arguments: dict[str, Any]) -> bool:
+    try:
+        world.respond(interface, arguments)
+    except ToolError as error:
+        return error.info.type == "NotFoundError"
+    return False
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_law_4_a_listed_thing_reads_the_same_alone(seed: int) -> None:
+    world = World(seed, ["cal_1"])
+    for item in listed(world):
+        assert world.respond(GET, {**HOME, "eventId": item["id"]}) == item
+
+
+def test_law_5_an_id_that_nobody_issued_is_not_found() -> None:
+    world = World(3, ["cal_1"])
+    assert missing(world, GET, {**HOME, "eventId": "evt_guess"})
+    assert missing(world, LIST, {"calendarId": "cal_guess"})
+    assert missing(World(3, ["cal_1", "cal_2"]), DELETE, {**HOME, "eventId": listed(world)[0]["id"]})
+    World(3, ["cal_1", "evt_given"]).respond(GET, {**HOME, "eventId": "evt_given"})
+
+
+def test_a_thing_is_not_found_in_another_place_than_its_own() -> None:
+    world = World(3, ["cal_1", "cal_2"])
+    first = listed(world)[0]["id"]
+    assert missing(world, GET, {"calendarId": "cal_2", "eventId": first})
+
+
+def test_law_6_what_was_written_is_read() -> None:
+    world = World(3, ["cal_1"])
+    before = len(listed(world))
+    event = world.respond(CREATE, {**HOME, "summary": "Launch"})
+    assert event["summary"] == "Launch"
+    target = {**HOME, "eventId": event["id"]}
+    assert world.respond(GET, target) == event
+    assert listed(world)[0] == event
+    world.respond(UPDATE, {**target, "summary": "Launch again"})
+    assert world.respond(GET, target) == {**event, "summary": "Launch again"}
+    world.respond(DELETE, target)
+    assert missing(world, GET, target)
+    assert missing(world, DELETE, target)
+    assert len(listed(world)) == before
+
+
+def test_law_7_worlds_share_nothing() -> None:
+    first, second = World(3, ["cal_1"]), World(3, ["cal_1"])
+    event = first.respond(CREATE, {**HOME, "summary": "Launch"})
+    assert missing(second, GET, {**HOME, "eventId": event["id"]})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_law_8_pages_together_are_the_whole_list(seed: int) -> None:
+    world, token, seen = World(seed, ["cal_1"]), None, []
+    while True:
+        page = world.respond(LIST, {**HOME, "maxResults": 1, **({"pageToken": token} if token else {})})
+        assert len(page["items"]) == 1
+        seen += page["items"]
+        token = page.get("nextPageToken")
+        if token is None:
+            break
+    assert seen == listed(world)
+    assert page["totalItems"] == len(seen)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_law_8_a_filter_leaves_what_it_names(seed: int) -> None:
+    world = World(seed, ["cal_1"])
+    whole = listed(world)
+    assert listed(world, status="open") == [event for event in whole if event["status"] == "open"]
+
+
+def test_a_page_token_that_no_list_gave_is_an_error() -> None:
+    with pytest.raises(ToolError, match="leave it out to get the first page"):
+        World(3).respond(LIST, {**HOME, "pageToken": "made-up"})

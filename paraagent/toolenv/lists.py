@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paraagent.catalog.interface import ToolInterface
+from paraagent.catalog.nouns import word_set
 from paraagent.paraact.executor import ToolError
 from paraagent.toolenv.identifiers import folded
 from paraagent.toolenv.meaning import Meaning, scalar_type
@@ -16,66 +17,32 @@ from paraagent.toolenv.words import PRESENTATION
 
 PAGE = 3
 """Elements of a page where the caller does not say, of a tool that has pages."""
-_LIMIT = frozenset(
-    [
-        "limit",
-        "maxresults",
-        "maxitems",
-        "maxrecords",
-        "pagesize",
-        "perpage",
-        "size",
-        "count",
-        "first",
-        "take",
-        "top",
-        "rows",
-        "numresults",
-        "resultsperpage",
-        "itemsperpage",
-        "pagelimit",
-        "maxpagesize",
-        "maxcount",
-    ]
+_LIMIT = word_set(
+    """
+    limit maxresults maxitems maxrecords pagesize perpage size count first take top rows numresults resultsperpage
+    itemsperpage pagelimit maxpagesize maxcount
+    """
 )
-_NUMBER = frozenset(["page", "pagenumber", "pageindex", "pagenum", "currentpage"])
-_OFFSET = frozenset(["offset", "skip", "start", "startindex", "startat"])
-_TOKEN = frozenset(
-    [
-        "pagetoken",
-        "nexttoken",
-        "nextpagetoken",
-        "marker",
-        "cursor",
-        "continuationtoken",
-        "paginationtoken",
-        "startingtoken",
-        "nextmarker",
-        "nextcursor",
-        "pagecursor",
-    ]
+_NUMBER = word_set("page pagenumber pageindex pagenum currentpage")
+_OFFSET = word_set("offset skip start startindex startat")
+_TOKEN = word_set(
+    """
+    pagetoken nexttoken nextpagetoken marker cursor continuationtoken paginationtoken startingtoken nextmarker
+    nextcursor pagecursor
+    """
 )
 _NEXT = _TOKEN | {"next", "nextpage", "nextlink"}
-_MORE = frozenset(["hasmore", "hasnextpage", "hasnext", "istruncated", "truncated", "morerecords", "moreresults"])
-_TOTAL = frozenset(
-    [
-        "total",
-        "totalcount",
-        "totalitems",
-        "totalresults",
-        "totalsize",
-        "totalelements",
-        "totalrecords",
-        "totalhits",
-        "numfound",
-        "totalnumber",
-        "totalentries",
-    ]
+_MORE = word_set("hasmore hasnextpage hasnext istruncated truncated morerecords moreresults")
+_TOTAL = word_set(
+    """
+    total totalcount totalitems totalresults totalsize totalelements totalrecords totalhits numfound totalnumber
+    totalentries
+    """
 )
-_SHOWN = frozenset(["count", "resultcount", "itemcount", "resultscount", "numberofresults", "numresults"])
-_UNIQUE = frozenset(["id", "name", "title", "key", "uuid", "slug", "query", "q", "type"])
+_SHOWN = word_set("count resultcount itemcount resultscount numberofresults numresults")
+_UNIQUE = word_set("id name title key uuid slug query q type")
 """Names of a list's parameters that are too general to be a filter by the field of that name."""
-_SCALARS = frozenset(["string", "integer", "number", "boolean"])
+_SCALARS = word_set("string integer number boolean")
 
 
 class Page(NamedTuple):

@@ -142,7 +142,7 @@ def fold_given(tool: ToolInterface, arguments: Mapping[str, Any], kind: Kind) ->
     for name, value in arguments.items():
         key = folded(name)
         if isinstance(value, dict) and key in ("body", "data", "requestbody", "resource", "payload", kind[1]):
-            for inner, part in value.items():
+            for inner, part in sorted(value.items()):
                 found.setdefault(folded(inner), part)
         found[key] = value
     return found

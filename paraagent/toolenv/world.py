@@ -60,6 +60,7 @@ class World:
             UnsatisfiableError: no result satisfies the tool's `returns`.
         """
         compiled = _compiled(tool)
+        arguments = {name: arguments[name] for name in sorted(arguments)}  # `eventId` and `event_id` may both be given
         scene = self._scene(compiled, arguments)
         key, made = derive(self.seed, *compiled.meaning.kind, compiled.identity(arguments).decode()), False
         if compiled.is_list:

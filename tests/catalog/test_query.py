@@ -178,7 +178,7 @@ def test_other_ways_of_asking_are_answered_too(session: QuerySession, sql: str) 
         ("EXPORT DATABASE '{home}/dump'", "not EXPORT"),
         ("SET threads = 1", "not SET"),
         ("SET lock_configuration = false", "not SET"),
-        ("INSTALL httpfs", "not LOAD"),
+        ("INSTALL httpfs", "not INSTALL"),
         ("PRAGMA database_list", "Only a SELECT is allowed"),
         ("SELECT * FROM read_csv('{home}/../secret.csv')", "files below .* only"),
         ("SELECT * FROM '{outside}/secret.csv'", "files below .* only"),

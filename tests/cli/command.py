@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SECONDS = 240
 """Longest wait for one command."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job would hand that on to the commands
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL = ("-m", "paraagent")
 FAKE = ("tests/cli/fake_cli.py",)

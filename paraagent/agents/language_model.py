@@ -18,8 +18,8 @@ class LanguageModel(NamedTuple):
 
 
 def load_language_model(directory: Path, *, training: bool = False) -> LanguageModel:
-    """Load a saved model: bfloat16 for sampling, on the GPU where there is one; float32 for training (small updates
-    vanish in bfloat16 weights), where the trainer places it.
+    """Load a saved model: bfloat16 for sampling where that is fast, on the GPU where there is one; float32 for training
+    (small updates vanish in bfloat16 weights), where the trainer places it.
 
     Raises:
         RunError: there is no model in `directory`.
@@ -28,10 +28,18 @@ def load_language_model(directory: Path, *, training: bool = False) -> LanguageM
     from transformers import AutoModelForCausalLM
 
     tokenizer = load_tokenizer(directory)
-    dtype = torch.float32 if training else torch.bfloat16
+    dtype = torch.bfloat16 if bfloat16_is_fast() and not training else torch.float32
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True, use_safetensors=True)
     place = "cuda" if torch.cuda.is_available() and not training else "cpu"
     return LanguageModel(model.to(place), tokenizer)
+
+
+def bfloat16_is_fast() -> bool:
+    """Whether this machine computes in bfloat16: a GPU, or a processor with AVX-512. Others emulate it, some twenty
+    times slower than float32."""
+    import torch
+
+    return torch.cuda.is_available() or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def load_tokenizer(directory: Path) -> Any:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from paraagent.agents.language_model import LanguageModel, load_language_model
+from paraagent.agents.language_model import LanguageModel, bfloat16_is_fast, load_language_model
 from paraagent.config import EnvConfig, RewardConfig, RlConfig
 from paraagent.errors import RunError
 from paraagent.files import append_lines, read_lines, write_lines
@@ -99,7 +99,7 @@ def reinforce(
         lr_scheduler_type="constant",
         beta=config.beta,
         loss_type="dapo",
-        bf16=True,
+        bf16=bfloat16_is_fast(),
         use_cpu=not torch.cuda.is_available(),
         activation_checkpointing=False,
         save_steps=1,

@@ -49,7 +49,7 @@ class Trajectory(NamedTuple):
 
 @dataclass
 class Sampler:
-    """Plays tasks with a copy of the trained model in bfloat16, refreshed before every batch."""
+    """Plays tasks with a copy of the trained model, in bfloat16 where that is fast, refreshed before every batch."""
 
     twin: LanguageModel
     env: Callable[[], ToolEnv]

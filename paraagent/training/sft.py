@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paraagent.agents.language_model import LanguageModel, load_language_model
+from paraagent.agents.language_model import LanguageModel, bfloat16_is_fast, load_language_model
 from paraagent.agents.transcript import Transcriber
 from paraagent.config import SftConfig
 from paraagent.errors import RunError
@@ -77,7 +77,7 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
         lr_scheduler_type="cosine",
         warmup_steps=config.warmup,
         adam_beta2=config.beta2,
-        bf16=True,
+        bf16=bfloat16_is_fast(),
         use_cpu=not accelerated,
         max_length=None,
         activation_checkpointing=False,

@@ -37,7 +37,7 @@ class MachineConfig(_Section):
 
 
 class CatalogConfig(_Section):
-    """Which sources, and how interfaces are bounded (design.md section 6)."""
+    """Which sources, and how interfaces are bounded."""
 
     sources: Annotated[list[str], Field(min_length=1)] = [
         "pypi:botocore==1.44.8",
@@ -77,7 +77,7 @@ class ModelConfig(_Section):
 
 
 class EnvConfig(_Section):
-    """What the agent sees and may spend (method.md section 4)."""
+    """What the agent sees and may spend."""
 
     k: Positive = 3
     """Tools returned for each slot."""
@@ -99,7 +99,7 @@ class EnvConfig(_Section):
 
 
 class TasksConfig(_Section):
-    """How many tasks of which shape (design.md section 8)."""
+    """How many tasks of which shape."""
 
     train: Positive = 400
     validation: Positive = 40
@@ -158,7 +158,7 @@ class SftConfig(_Section):
 
 
 class RewardConfig(_Section):
-    """Constants of method.md section 5."""
+    """Constants of the rewards."""
 
     outcome_full: float = 1.5
     outcome_share: float = 0.5
@@ -176,7 +176,7 @@ class RewardConfig(_Section):
 
 
 class RlConfig(_Section):
-    """Group-relative policy gradient with decoupled advantages (method.md section 6)."""
+    """Group-relative policy gradient with decoupled advantages."""
 
     updates: Positive = 3
     prompts: Positive = 4

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Family = Literal["search", "call", "answer", "mixed", "invalid"]
-"""What a turn does (method.md section 2); `invalid` has no usable block, `mixed` has blocks of several families."""
+"""What a turn does; `invalid` has no usable block, `mixed` has blocks of several families."""
 PlanRule = Literal["required", "optional", "forbidden"]
 PlanKind = Literal["initial", "revise", "restart", "redundant", "over_budget", "invalid", "unsupported"]
 End = Literal["answer", "turn_limit", "token_limit", "error"]
@@ -66,7 +66,7 @@ Event = Annotated[Search | Call, Field(discriminator="kind")]
 
 
 class PlanRecord(_Record):
-    """The `<plan>` of a turn and what became of it (method.md section 3)."""
+    """The `<plan>` of a turn and what became of it."""
 
     raw: str
     """The block's text as the model wrote it."""

@@ -68,7 +68,8 @@ def _nearest(profile: Profile, home: Path) -> tuple[Path | None, int]:
 
 def external(profile: Profile, home: Path) -> dict[str, str]:
     """Content hashes of what a person's own sources name; archives are pinned by version and need none."""
-    from paraagent.catalog.crawl import parse_spec, snapshot
+    from paraagent.catalog.crawl import snapshot
+    from paraagent.catalog.spec import parse_spec
 
     specs = [parse_spec(text) for text in (*profile.catalog.sources, *profile.catalog.added)]
     return {spec.text: snapshot(spec, home / "downloads") for spec in specs if spec.own}

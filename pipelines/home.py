@@ -1,4 +1,4 @@
-"""Home: the one directory that holds everything a run leaves behind (design.md section 3).
+"""Home: the one directory that holds everything a run leaves behind.
 
 ```
 downloads/                        cache of what came from the network

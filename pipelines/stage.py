@@ -1,4 +1,4 @@
-"""Stage: a small function plus its config, turned into a versioned, resumable artifact (design.md section 3).
+"""Stage: a small function plus its config, turned into a versioned, resumable artifact.
 
 A stage module defines one `Stage`; `pipelines.registry` lists them in order. `build` writes files into `context.out`,
 which may hold what an earlier, interrupted attempt left there, and returns counts and metrics for the manifest. It

@@ -35,11 +35,16 @@ def load_language_model(directory: Path, *, training: bool = False) -> LanguageM
 
 
 def bfloat16_is_fast() -> bool:
-    """Whether this machine computes in bfloat16: a GPU, or a processor with AVX-512. Others emulate it, some twenty
-    times slower than float32."""
+    """Whether this machine computes in bfloat16: a GPU since Ampere, or a processor with AVX-512.
+
+    Others emulate it, some twenty times slower than float32.
+    """
     import torch
 
-    return torch.cuda.is_available() or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    asked = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # not in builds without oneDNN
+    return asked is not None and bool(asked())
 
 
 def load_tokenizer(directory: Path) -> Any:

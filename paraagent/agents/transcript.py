@@ -2,7 +2,7 @@
 
 One rendering serves sampling, supervised tuning and reinforcement learning, so the three agree token by token. The
 format is ChatML with nothing added: no system turn of its own, no dropped `<think>`. Tokens already there are never
-tokenised again: an observation is appended as prefix + tokens + suffix (method.md section 6), and what the model
+tokenised again: an observation is appended as prefix + tokens + suffix, and what the model
 sampled stays as sampled.
 """
 

@@ -1,4 +1,4 @@
-"""From source specs to one DuckDB file (design.md section 6): fetch, convert in parallel, select, name, load, publish.
+"""From source specs to one DuckDB file: fetch, convert in parallel, select, name, load, publish.
 
 The result depends on the sources and the config alone: not on the number of processes, their timing, or where files
 lie.
@@ -17,9 +17,10 @@ import orjson
 import pyarrow as pa
 
 from paraagent.catalog.chunks import Chunk, chunks
-from paraagent.catalog.crawl import Archive, fetch, parse_spec
+from paraagent.catalog.crawl import Archive, fetch
 from paraagent.catalog.load import Loader, children, read_shards, tools
 from paraagent.catalog.selection import Selection, select
+from paraagent.catalog.spec import parse_spec
 from paraagent.catalog.workers import convert_chunk, run
 from paraagent.config import CatalogConfig
 from paraagent.errors import RunError

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from paraagent.catalog.crawl import Archive
 from paraagent.catalog.members import tarball, wheel_sizes
@@ -103,5 +103,4 @@ def _opened(path: str) -> zipfile.ZipFile:
 
 
 def converter(kind: str) -> Converter:
-    module: Any = import_module(f"paraagent.catalog.sources.{kind}")
-    return module  # type: ignore[no-any-return]
+    return cast("Converter", import_module(f"paraagent.catalog.sources.{kind}"))

@@ -10,12 +10,10 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-from paraagent.catalog.packages import PINS, cached, download, verified
-from paraagent.catalog.spec import Spec, kind_of, own_source, parse_spec
+from paraagent.catalog.packages import cached, download, verified
+from paraagent.catalog.spec import Spec, own_source
 from paraagent.errors import RunError
 from paraagent.progress import Progress
-
-__all__ = ["PINS", "Archive", "Spec", "fetch", "kind_of", "parse_spec", "snapshot"]
 
 
 class Archive(NamedTuple):

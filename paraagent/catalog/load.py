@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraagent.catalog.crawl import kind_of
 from paraagent.catalog.graph import build_edges
 from paraagent.catalog.selection import Prior, Selection, key
 from paraagent.catalog.shards import SCHEMAS, digest_of, shard
+from paraagent.catalog.spec import kind_of
 from paraagent.catalog.store import BUILD_HASH, texts_hash
 from paraagent.files import sha256_bytes
 

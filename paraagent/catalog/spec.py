@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from paraagent.catalog.operation import OwnSource
 from paraagent.catalog.secrets import refuse_in_address, refuse_in_words
@@ -57,8 +57,7 @@ def kind_of(source: str) -> str:
 
 
 def own_source(scheme: str) -> OwnSource:
-    module: Any = import_module(f"paraagent.catalog.sources.{OWN[scheme]}")
-    return module  # type: ignore[no-any-return]
+    return cast("OwnSource", import_module(f"paraagent.catalog.sources.{OWN[scheme]}"))
 
 
 def parse_spec(text: str) -> Spec:

@@ -1,7 +1,7 @@
 """Train, validation and test hold different *service families*: no held-out tool was seen, not even in another version.
 
 A family is a service with its versions, dates and regions folded away: `ghes-2.18` and `ghes-3.0` of github.com,
-`sheets:v4` and `sheets:v5`, `wafv2` and `waf-regional` are one family each (design.md section 8).
+`sheets:v4` and `sheets:v5`, `wafv2` and `waf-regional` are one family each.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ def add(source: SourceArgument, profile: ProfileOption = None, json: JsonOption 
 
     Example: paraagent catalog add "mcp:uvx mcp-server-time"
     """
-    from paraagent.catalog.crawl import fetch, parse_spec
+    from paraagent.catalog.crawl import fetch
+    from paraagent.catalog.spec import parse_spec
     from paraagent.cli.current import usual_profile
     from paraagent.cli.run import display
     from paraagent.errors import UsageError
@@ -66,7 +67,7 @@ def remove(source: SourceArgument, profile: ProfileOption = None, json: JsonOpti
 
     Example: paraagent catalog remove openapi:petstore.yaml
     """
-    from paraagent.catalog.crawl import parse_spec
+    from paraagent.catalog.spec import parse_spec
     from paraagent.cli.current import usual_profile
     from paraagent.errors import UsageError
     from pipelines.added import added, change
@@ -97,7 +98,7 @@ def sources(json: JsonOption = False) -> None:
 
     Example: paraagent catalog sources
     """
-    from paraagent.catalog.crawl import parse_spec
+    from paraagent.catalog.spec import parse_spec
     from pipelines.added import added
     from pipelines.home import Home
 

@@ -1,4 +1,4 @@
-"""When a plan is due, what a given plan is worth, and which planned calls are ready (method.md section 3).
+"""When a plan is due, what a given plan is worth, and which planned calls are ready.
 
 Pure functions over the state of one phase, a maximal run of turns of one family. ToolEnv steps through them while an
 episode runs, and the rewards replay them from its trace.
@@ -104,7 +104,7 @@ def enter(phase: Phase, family: Family) -> Phase:
 
 
 def plan_rule(phase: Phase) -> PlanRule:
-    """The table of method.md section 3, for a turn in this phase; the first matching row wins."""
+    """What a plan must be in a turn of this phase; the first matching row wins."""
     if phase.family not in ("search", "call"):
         return "forbidden"
     if phase.plan is None:

@@ -1,4 +1,4 @@
-"""Plans: what an agent means to search for or to call, and the graph of an execution plan (method.md section 2).
+"""Plans: what an agent means to search for or to call, and the graph of an execution plan.
 
 A tool planned several times has occurrences `name#1`, `name#2`, … in flow order; a dependency may name one of them or,
 by the plain name, all of them. Unknown keys, and a flow that contradicts itself, make a plan invalid.

@@ -1,4 +1,4 @@
-"""The turn grammar (method.md section 2): what one assistant turn may say, read from any text and written back.
+"""The turn grammar: what one assistant turn may say, read from any text and written back.
 
     <think>…</think> [<plan>{json}</plan>] then one family, at most 16 blocks:
     N × <search_tool>slot: what the tool must do</search_tool>

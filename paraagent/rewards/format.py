@@ -1,4 +1,4 @@
-"""R_format, the step channel (method.md section 5): is each turn well-formed, and did its plan keep the lifecycle."""
+"""R_format, the step channel: is each turn well-formed, and did its plan keep the lifecycle."""
 
 from __future__ import annotations
 

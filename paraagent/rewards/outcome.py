@@ -1,4 +1,4 @@
-"""R_outcome of a verifiable task (method.md section 5): the share of answer atoms stated and of changes made."""
+"""R_outcome of a verifiable task: the share of answer atoms stated and of changes made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P, what an episode loses (method.md section 5): protocol + repeat + dag, each a pure function of the trace."""
+"""P, what an episode loses: protocol + repeat + dag, each a pure function of the trace."""
 
 from __future__ import annotations
 

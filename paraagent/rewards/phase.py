@@ -1,4 +1,4 @@
-"""R_phase (method.md section 5): how well each execution phase was planned, and how much of its plan it closed.
+"""R_phase: how well each execution phase was planned, and how much of its plan it closed.
 
 A phase is a maximal run of call turns. Accepted plans split it into windows; a window is scored on four levels:
 L1 the tools were found before, L2 the declared edges are the task's, L3 the layers are as parallel as the edges allow,

@@ -1,4 +1,4 @@
-"""All rewards of one episode (method.md section 5), from its trace alone."""
+"""All rewards of one episode, from its trace alone."""
 
 from __future__ import annotations
 

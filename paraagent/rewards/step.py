@@ -1,4 +1,4 @@
-"""R_step (method.md section 5): were the right tools found and called."""
+"""R_step: were the right tools found and called."""
 
 from __future__ import annotations
 

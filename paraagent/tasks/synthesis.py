@@ -1,28 +1,27 @@
 """Synthesis: from the catalog to verified tasks, each split from its own services.
 
-Tools are drawn with a query, providers in turn, so that the largest do not crowd out the others; only drawn tools are
-parsed. Drafts that withstand the search are combined into single and parallel requests, and every rejection is counted.
+Only tools that are drawn are parsed. Drafts that withstand the search are combined into single and parallel requests,
+and every rejection is counted.
 """
 
 from __future__ import annotations
 
-import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
-from paraagent.catalog.splits import service_family, split_of
 from paraagent.progress import Progress, Quiet
 from paraagent.seeds import derive, rng
 from paraagent.task import Atom, Reach, ReferenceCall, Shape, Slot, Split, Task
+from paraagent.tasks.demand import LINKED, Kind, demand_of, widths_of
 from paraagent.tasks.facts import answerable, value_at
 from paraagent.tasks.graph import Draft, closure, compose
 from paraagent.tasks.links import Links, Sketch, read_links, single_changes
-from paraagent.tasks.needs import need_of
 from paraagent.tasks.phrasing import also, clause, phrase
 from paraagent.tasks.play import play
+from paraagent.tasks.pool import TOGETHER, Candidate, pools_of
 from paraagent.tasks.rejection import RejectionError
 from paraagent.tasks.target import Target, draft
 from paraagent.tasks.toolless import check_unmet, deed, question
@@ -44,42 +43,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_POOL = """
-SELECT name, provider, service, description FROM tools
-WHERE effect = 'read' AND NOT deprecated AND returns IS NOT NULL
-  AND n_required BETWEEN 1 AND {max_required} AND n_parameters <= 8
-  AND length(name) <= 40 AND length(description) BETWEEN 15 AND 1500
-  AND length(parameters) <= 4000 AND length(returns) <= 12000
-  AND tool_id NOT IN (
-    SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
-ORDER BY name
-"""
 _OUTLINES = "SELECT name, source_name, effect, description FROM tools WHERE name IN (SELECT unnest(?::VARCHAR[]))"
-_TOGETHER = 4
-"""Tools of one provider drawn in a row, so that requests within one service or provider can be made."""
 _CHUNK = 192
 _ROUNDS = 4
 """How often a tool may serve, with other arguments, where the catalog is small."""
 _REACHES: tuple[tuple[Reach, float], ...] = (("service", 0.3), ("provider", 0.2), ("providers", 0.5))
-_WIDTHS: dict[ShapeName, int] = {"single": 1, "parallel-2": 2, "parallel-3": 3}
-_LINKED: tuple[ShapeName, ...] = ("chain-2", "chain-3", "fan-out", "fan-in", "mixed")
 _TRIES = 5
 _MOST_USES = 6
 """Graphs in which one tool may stand."""
-
-
-class _Kind(NamedTuple):
-    """What of a task is asked for by number."""
-
-    shape: ShapeName
-    writes: bool
-
-
-class _Candidate(NamedTuple):
-    """A tool that may become a target; nothing of its schemas is read yet."""
-
-    name: str
-    need: str
 
 
 class Synthesis(NamedTuple):
@@ -98,15 +69,15 @@ def synthesise(
     progress.start(sum(wanted.values()), "tasks")
     tasks: list[Task] = []
     rejected: Counter[str] = Counter()
-    pools = _pools(catalog, config.max_required, seed, rejected)
-    links = read_links(catalog, config.max_required) if set(config.shapes) & set(_LINKED) else {}
+    pools = pools_of(catalog, config.max_required, seed, rejected)
+    links = read_links(catalog, config.max_required) if set(config.shapes) & set(LINKED) else {}
     changes = single_changes(catalog, config.max_required, rng(seed, "changes")) if config.writing else {}
     for split in get_args(Split):
         maker = _Maker(catalog, index, env, split, derive(seed, split), pools[split], rejected)
-        demand = _demand(config, wanted[split])
+        demand = demand_of(config, wanted[split])
         tasks += maker.make_graphs(demand, links.get(split), changes.get(split), progress)
         tasks += maker.make_toolless(demand, progress)
-        tasks += maker.make(_widths(config.shapes, demand), progress)
+        tasks += maker.make(widths_of(config.shapes, demand), progress)
     return Synthesis(sorted(tasks, key=lambda task: (task.split, task.task_id)), dict(sorted(rejected.items())))
 
 
@@ -119,7 +90,7 @@ class _Maker:
     env: EnvConfig
     split: Split
     seed: int
-    pool: list[_Candidate]
+    pool: list[Candidate]
     rejected: Counter[str]
     spare: list[Target] = field(default_factory=list)
     """Verified drafts that no task uses yet."""
@@ -153,38 +124,36 @@ class _Maker:
         return tasks
 
     def make_graphs(
-        self, demand: dict[_Kind, int], links: Links | None, changes: Iterator[Sketch] | None, progress: Progress
+        self, demand: dict[Kind, int], links: Links | None, changes: Iterator[Sketch] | None, progress: Progress
     ) -> list[Task]:
         """The tasks whose calls hang together or change something; takes from `demand` what it could make."""
         tasks: list[Task] = []
-        for kind in [kind for kind in demand if kind.writes or kind.shape in _LINKED]:
+        for kind in [kind for kind in demand if kind.writes or kind.shape in LINKED]:
             choices = rng(self.seed, "sketches", kind.shape, kind.writes)
             if kind.shape == "single":
                 sketches = changes or iter(())
             else:
                 sketches = links.sketches(kind.shape, writing=kind.writes, choices=choices) if links else iter(())
             while demand[kind] and (chunk := list(islice(sketches, min(_CHUNK, 3 * demand[kind])))):
-                written = [self._composed(sketch, kind) for sketch in self._findable_sketches(chunk)]
+                written = [self._attempt(self._composed, sketch, kind) for sketch in self._findable_sketches(chunk)]
                 kept = [task for task in self._played(written) if task is not None][: demand[kind]]
                 demand[kind] -= len(kept)
                 progress.advance(len(kept))
                 tasks += kept
         return tasks
 
-    def make_toolless(self, demand: dict[_Kind, int], progress: Progress) -> list[Task]:
+    def make_toolless(self, demand: dict[Kind, int], progress: Progress) -> list[Task]:
         """The tasks that need no tool, and those that none can solve."""
         tasks: list[Task] = []
         for kind in [kind for kind in demand if kind.shape in ("no-tool", "unsolvable")]:
             for _ in range(_TRIES * demand[kind]):
                 if not demand[kind]:
                     break
-                try:
-                    tasks.append(self._toolless(kind.shape))
-                except RejectionError as rejection:
-                    self.rejected[str(rejection)] += 1
-                    continue
-                demand[kind] -= 1
-                progress.advance(1)
+                task = self._attempt(self._toolless, kind.shape)
+                if task is not None:
+                    tasks.append(task)
+                    demand[kind] -= 1
+                    progress.advance(1)
         return tasks
 
     def _toolless(self, shape: ShapeName) -> Task:
@@ -223,7 +192,7 @@ class _Maker:
         """The sketches whose needs each find their tool, and nothing too like it."""
         self._search(dict.fromkeys(member.need for sketch in sketches for member in sketch.members))
         self._outlined(dict.fromkeys(member.name for sketch in sketches for member in sketch.members))
-        return [sketch for sketch in sketches if self._passes(lambda: self._check_sketch(sketch))]  # noqa: B023
+        return [sketch for sketch in sketches if self._passes(self._check_sketch, sketch)]
 
     def _check_sketch(self, sketch: Sketch) -> None:
         names = {member.name for member in sketch.members}
@@ -234,27 +203,23 @@ class _Maker:
         for member in dict.fromkeys(sketch.members):
             check_found(self.outlines[member.name], self.hits[member.need], self.outlines, names)
 
-    def _composed(self, sketch: Sketch, kind: _Kind) -> Task | None:
+    def _composed(self, sketch: Sketch, kind: Kind) -> Task:
         self.made += 1
         seed = derive(self.seed, "world", self.made)
         tools = self.catalog.get_many(member.name for member in sketch.members)
-        try:
-            drafted = compose(sketch, tools, seed, self.env.max_result_chars)
-            target = self._aside(drafted, seed) if kind.shape == "mixed" else None
-            task = self._graph_task(kind.shape, drafted, target, seed)
-            if target is not None:
-                tools = {**tools, target.tool.name: target.tool}
-            check_request(task)
-            check_answer(task, tools, self.env)
-            self.uses.update(task.targets)
-            return self._accepted(task)
-        except RejectionError as rejection:
-            self.rejected[str(rejection)] += 1
-            return None
+        drafted = compose(sketch, tools, seed, self.env.max_result_chars)
+        target = self._aside(drafted) if kind.shape == "mixed" else None
+        task = self._graph_task(kind.shape, drafted, target, seed)
+        if target is not None:
+            tools = {**tools, target.tool.name: target.tool}
+        check_request(task)
+        check_answer(task, tools, self.env)
+        self.uses.update(task.targets)
+        return self._accepted(task)
 
-    def _aside(self, drafted: Draft, seed: int) -> Target:
+    def _aside(self, drafted: Draft) -> Target:
         """A spare draft that fits beside a chain."""
-        self._stock(_TOGETHER)
+        self._stock(TOGETHER)
         used = {call.tool for call in drafted.calls}
         for place, target in enumerate(self.spare):
             if target.tool.name not in used and target.slot not in [slot.text for slot in drafted.slots]:
@@ -322,7 +287,7 @@ class _Maker:
         """Verified drafts, chunk by chunk; after the last tool the first ones again, with other arguments."""
         pool = self.pool
         for number in range(_ROUNDS):
-            good: list[_Candidate] = []
+            good: list[Candidate] = []
             for start in range(0, len(pool), _CHUNK):
                 chunk = pool[start : start + _CHUNK] if number else self._findable(pool[start : start + _CHUNK])
                 targets = self._drafted(chunk, number)
@@ -331,34 +296,39 @@ class _Maker:
                 yield targets
             pool = good
 
-    def _findable(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    def _findable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates whose need finds them, and nothing too like them."""
         self._search(dict.fromkeys(candidate.need for candidate in candidates))
         outlines = self._outlined(candidate.name for candidate in candidates)
         return [
             candidate
             for candidate in candidates
-            if self._passes(lambda: check_found(outlines[candidate.name], self.hits[candidate.need], outlines))  # noqa: B023
+            if self._passes(check_found, outlines[candidate.name], self.hits[candidate.need], outlines)
         ]
 
-    def _drafted(self, candidates: Sequence[_Candidate], number: int) -> list[Target]:
+    def _drafted(self, candidates: Sequence[Candidate], number: int) -> list[Target]:
         tools = self.catalog.get_many(candidate.name for candidate in candidates)
         drafts: list[Target] = []
         for candidate in candidates:
             seed = derive(self.seed, "draft", number, candidate.name)
-            try:
-                drafts.append(draft(tools[candidate.name], candidate.need, seed, self.env.max_result_chars))
-            except RejectionError as rejection:
-                self.rejected[str(rejection)] += 1
+            made = self._attempt(draft, tools[candidate.name], candidate.need, seed, self.env.max_result_chars)
+            drafts += [made] if made is not None else []
         return drafts
 
-    def _passes(self, check: Callable[[], None]) -> bool:
+    def _attempt(self, make: Callable[..., T], *given: Any) -> T | None:
+        """What `make` gives; None, and the reason counted, where it rejects."""
         try:
-            check()
+            return make(*given)
         except RejectionError as rejection:
             self.rejected[str(rejection)] += 1
-            return False
-        return True
+            return None
+
+    def _passes(self, check: Callable[..., None], *given: Any) -> bool:
+        def passed() -> bool:
+            check(*given)
+            return True
+
+        return self._attempt(passed) is True
 
     def _task(self, width: int) -> Task | None:
         """A task of this width from spare drafts, or None where they do not allow one now."""
@@ -368,13 +338,7 @@ class _Maker:
         if chosen is None:
             return None
         reach, targets = chosen
-        try:
-            task = self._write(targets, reach)
-        except RejectionError as rejection:
-            self.rejected[str(rejection)] += 1
-            return None
-        self.requests.add(task.request)
-        return task
+        return self._attempt(self._write, targets, reach)
 
     def _choose(self, width: int, wanted: Reach) -> tuple[Reach, list[Target]] | None:
         """The first spare drafts that fit together; `wanted` is a preference."""
@@ -411,12 +375,10 @@ class _Maker:
                 for atom in _answers(target, call, seed, self.env.max_result_chars)
             ),
         )
-        if task.request in self.requests:
-            raise RejectionError("request is asked already")
         check_request(task)
         tools = {target.tool.name: target.tool for target in targets}
         check_answer(task, tools, self.env)
-        return self._rated(task, tools)
+        return self._accepted(self._rated(task, tools))
 
 
 def _answers(target: Target, call: ReferenceCall, seed: int, max_chars: int) -> list[Atom]:
@@ -452,59 +414,3 @@ def _first_group(spare: Sequence[Target], width: int, reach: Reach) -> list[Targ
         if len(group) == width:
             return list(group.values())
     return None
-
-
-def _pools(catalog: Catalog, max_required: int, seed: int, rejected: Counter[str]) -> dict[Split, list[_Candidate]]:
-    """Tools to draft, by split; providers take turns, some tools of one family at a time."""
-    families: dict[Split, dict[str, dict[str, list[_Candidate]]]] = {split: {} for split in get_args(Split)}
-    for name, provider, service, text in catalog.relation(_POOL.format(max_required=max_required)).fetchall():
-        need = need_of(text)
-        if need is None:
-            rejected["description gives no need"] += 1
-            continue
-        of_provider = families[split_of(provider, service)].setdefault(provider, {})
-        of_provider.setdefault(service_family(provider, service), []).append(_Candidate(name, need))
-    pools: dict[Split, list[_Candidate]] = {}
-    for split, providers in families.items():
-        turns: dict[int, list[list[_Candidate]]] = defaultdict(list)
-        choices = rng(seed, "pool", split)
-        for provider in sorted(providers):
-            grouped = _shuffled(list(providers[provider].values()), choices)
-            ordered = [candidate for family in grouped for candidate in _shuffled(family, choices)]
-            for start in range(0, len(ordered), _TOGETHER):
-                turns[start].append(ordered[start : start + _TOGETHER])
-        pools[split] = [each for start in sorted(turns) for group in _shuffled(turns[start], choices) for each in group]
-    return pools
-
-
-def _shuffled(items: Sequence[T], choices: random.Random) -> list[T]:
-    return choices.sample(items, len(items))
-
-
-def _demand(config: TasksConfig, count: int) -> dict[_Kind, int]:
-    """How many tasks of each kind, shares by largest remainder."""
-    weights: dict[_Kind, float] = {}
-    for shape, weight in sorted(config.shapes.items()):
-        writing = config.writing if shape in ("single", "chain-2") else 0.0
-        weights[_Kind(shape, False)] = weight * (1 - writing)
-        weights[_Kind(shape, True)] = weight * writing
-    total = sum(weights.values())
-    exact = {kind: count * weight / total for kind, weight in weights.items() if weight}
-    counts = {kind: int(share) for kind, share in exact.items()}
-    for kind in sorted(exact, key=lambda kind: counts[kind] - exact[kind])[: count - sum(counts.values())]:
-        counts[kind] += 1
-    return counts
-
-
-def _widths(shapes: Mapping[ShapeName, float], demand: Mapping[_Kind, int]) -> list[int]:
-    """The width of each task of independent calls, wide ones first since they are hardest to fill.
-
-    What the catalog had no room for goes to these shapes in turn, to single calls where there are none.
-    """
-    plain = {shape: width for shape, width in _WIDTHS.items() if shapes.get(shape)}
-    widths = [
-        _WIDTHS[kind.shape] for kind, n in demand.items() if kind.shape in plain and not kind.writes for _ in range(n)
-    ]
-    left = sum(demand.values()) - len(widths)
-    widths += islice(cycle(plain.values() or [1]), left)
-    return sorted(widths, reverse=True)

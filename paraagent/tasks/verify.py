@@ -1,4 +1,4 @@
-"""What a task must withstand before it is kept (design.md section 8); each check raises a counted `RejectionError`.
+"""What a task must withstand before it is kept; each check raises a counted `RejectionError`.
 
 A target must be found by its slot among the episode's k, and no near-identical sibling may stand beside it: a regional
 or version variant, or the list beside the get, which the request does not tell apart. The answer must hold in the

@@ -1,4 +1,4 @@
-"""Which argument a result field names (design.md section 7, law 3): the same name, or `id` of an event <-> `eventId`.
+"""Which argument a result field names: the same name, or `id` of an event <-> `eventId`.
 
 A general name (`id`, `name`, `status`) belongs to the thing that it stands in, so it echoes only in the entity that the
 call is about; a telling name (`projectId`) means the same thing wherever it stands.

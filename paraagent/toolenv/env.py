@@ -1,4 +1,4 @@
-"""ToolEnv: one episode of one task (method.md section 4). Text of an assistant turn in, observation out, trace kept.
+"""ToolEnv: one episode of one task. Text of an assistant turn in, observation out, trace kept.
 
     tool known? -> arguments valid? -> simulator -> size-bounded -> observation
 

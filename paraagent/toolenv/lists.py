@@ -169,4 +169,4 @@ def _first(names: Sequence[str], known: frozenset[str]) -> str | None:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())

@@ -14,7 +14,7 @@ from paraagent.trace import ErrorInfo
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The envelope of method.md section 4: an error or a result, and which layer gave it."""
+    """What a call gave: an error or a result, and which layer answered."""
 
     error: ErrorInfo | None
     result: Any

@@ -1,4 +1,4 @@
-"""The grounded world: it answers any call of any interface, with no model (design.md section 7).
+"""The grounded world: it answers any call of any interface, with no model.
 
 An answer is a pure function of the world's seed and the session so far:
 1. the same calls give the same bytes, for ever and in every process;

@@ -1,4 +1,4 @@
-"""Multi-level advantages: every reward channel is normalised on its own before they are added (method.md section 6).
+"""Multi-level advantages: every reward channel is normalised on its own before they are added.
 
 Pure functions over arrays. Rows are episodes; `groups` says which episodes share a task. One value an episode: the
 caller gives it to every token that the model wrote.

@@ -1,4 +1,4 @@
-"""TRL's GRPO trainer with our advantages: three reward channels, normalised apart (method.md section 6).
+"""TRL's GRPO trainer with our advantages: three reward channels, normalised apart.
 
 Differs from the parent in four things: the advantages of a batch are replaced by ours; a batch without signal leaves
 the weights untouched; columns that are padding in a micro-batch are cut off before the forward pass; logits exist

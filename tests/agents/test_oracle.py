@@ -11,7 +11,7 @@ from paraagent.agents.policy import Conversation
 from paraagent.paraact.observation import error_block, response_block
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan, parse_plan
 from paraagent.paraact.prompt import NO_TOOL_ANSWER, SYSTEM_PROMPT
-from paraagent.paraact.protocol import ParsedTurn, parse
+from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, parse
 from paraagent.task import Atom, ReferenceCall, Slot, Task
 from paraagent.trace import ErrorInfo
 from tests.rewards.builders import task
@@ -30,6 +30,12 @@ def said(task: Task, *observations: str, seed: int = 0) -> ParsedTurn:
         conversation.messages += [{"role": "assistant", "content": ""}, {"role": "user", "content": observation}]
     [completion] = asyncio.run(OraclePolicy().act([conversation]))
     return parse(completion.text)
+
+
+def answer(turn: ParsedTurn) -> str:
+    [block] = turn.blocks
+    assert isinstance(block, AnswerBlock)
+    return block.text
 
 
 def labels(*texts: str) -> list[str]:
@@ -74,8 +80,8 @@ def test_the_answer_says_what_the_observation_says_and_no_more() -> None:
     sent = response_block("send", {"status": "lost"})
     due = response_block("list", {"items": [{"dueDate": 7.50}]})
     gone = error_block("list", ErrorInfo(type="NotFoundError", msg="no such list"))
-    texts = [said(PAIR, "", observation).blocks[0] for observation in (f"{sent}\n{due}", f"{sent}\n{gone}", gone)]
-    assert [text.text for text in texts] == [  # type: ignore[union-attr]
+    observations = (f"{sent}\n{due}", f"{sent}\n{gone}", gone)
+    assert [answer(said(PAIR, "", observation)) for observation in observations] == [
         "The status is lost. The due date is 7.5.",
         "The status is lost.",
         "The results do not say it.",
@@ -107,9 +113,9 @@ def test_a_chain_is_called_layer_by_layer_under_one_plan() -> None:
     assert [step.parallel for step in plan.execution_flow] == [["list"], ["send"]]
     assert [(edge.sources, edge.to) for edge in plan.dependencies] == [(["list"], "send")]
     assert then.plan is None
-    assert [(block.name, block.arguments) for block in then.blocks] == [("send", {"orderId": "ord_7", "fast": True})]  # type: ignore[union-attr]
+    assert then.blocks == (CallBlock("send", {"orderId": "ord_7", "fast": True}),)
     last = said(CHAIN, "", listed, response_block("send", {"status": "sent"}))
-    assert last.blocks[0].text == "The status is sent."  # type: ignore[union-attr]
+    assert answer(last) == "The status is sent."
 
 
 def test_a_chain_whose_first_result_lacks_the_value_ends_in_an_answer() -> None:
@@ -130,6 +136,6 @@ def test_one_tool_planned_twice_has_two_occurrences() -> None:
 def test_what_needs_no_tool_is_answered_at_once_and_what_has_none_is_declined() -> None:
     known = task().model_copy(update={"shape": "no-tool", "atoms": (Atom(call="", path="", value=42),)})
     none = task(atoms=[]).model_copy(update={"shape": "unsolvable", "slots": (Slot(text="water my ferns", tool=""),)})
-    assert said(known).blocks[0].text == "42"  # type: ignore[union-attr]
+    assert answer(said(known)) == "42"
     assert said(none).family == "search"
-    assert said(none, "").blocks[0].text == NO_TOOL_ANSWER  # type: ignore[union-attr]
+    assert answer(said(none, "")) == NO_TOOL_ANSWER

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from paraagent.catalog.crawl import fetch, parse_spec
+from paraagent.catalog.crawl import fetch
+from paraagent.catalog.spec import parse_spec
 from paraagent.errors import UsageError
 from paraagent.progress import Quiet
 

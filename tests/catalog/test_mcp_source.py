@@ -16,7 +16,8 @@ import orjson
 import pytest
 
 from paraagent.catalog import mcp_client
-from paraagent.catalog.crawl import fetch, parse_spec
+from paraagent.catalog.crawl import fetch
+from paraagent.catalog.spec import parse_spec
 from paraagent.errors import NetworkError, ParaAgentError, RunError, UsageError
 from paraagent.progress import Quiet
 

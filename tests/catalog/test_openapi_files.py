@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from paraagent.catalog.crawl import parse_spec, snapshot
+from paraagent.catalog.crawl import snapshot
+from paraagent.catalog.spec import parse_spec
 
 ROOT = """
 openapi: 3.1.0
@@ -162,8 +163,8 @@ def test_swagger_2_bodies_forms_and_responses(tmp_path: Path, build: Any) -> Non
 
 
 def test_references_in_circles_end(build_document: Any) -> None:
-    schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    schemas["Tree"] = {"allOf": [{"$ref": "#/components/schemas/Tree"}], "properties": {"left": {"oneOf": []}}}  # type: ignore[dict-item]
+    schemas: dict[str, Any] = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+    schemas["Tree"] = {"allOf": [{"$ref": "#/components/schemas/Tree"}], "properties": {"left": {"oneOf": []}}}
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Tree"}}}}
     found = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
     operation = {"description": "Goes round in circles.", "requestBody": body, "responses": found}

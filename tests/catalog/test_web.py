@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from paraagent.catalog import web
-from paraagent.catalog.crawl import fetch, parse_spec
+from paraagent.catalog.crawl import fetch
+from paraagent.catalog.spec import parse_spec
 from paraagent.catalog.web import fetched, shown
 from paraagent.errors import NetworkError, ParaAgentError, RunError
 from paraagent.progress import Quiet

@@ -1,4 +1,4 @@
-"""Laws 4 to 8 of the grounded world (design.md section 7): one thing through several tools, over a session."""
+"""Laws 4 to 8 of the grounded world: one thing through several tools, over a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws 1 to 3 of the grounded world (design.md section 7), over interfaces drawn at random."""
+"""Laws 1 to 3 of the grounded world, over interfaces drawn at random."""
 
 from __future__ import annotations
 

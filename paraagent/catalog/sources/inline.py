@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from paraagent.catalog import keywords
@@ -17,7 +18,7 @@ class Inline:
         raw = {}
         for place, schema in (("takes", takes), ("returns", returns)):
             if isinstance(schema, dict):
-                rewrite(schema, lambda link, place=place: _inside(place, link))  # type: ignore[misc]
+                rewrite(schema, partial(_inside, place))
                 raw[place] = schema
         self._document = Document(raw)
         shape = self.shape(raw.get("takes"))

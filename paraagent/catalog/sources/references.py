@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,7 +29,7 @@ def joined(name: str, root: Any, parts: Mapping[str, Any]) -> list[str]:
         return (mark or "#") + pointer if place == name else f"{place}#{pointer}"
 
     for base, document in ((name, root), *parts.items()):
-        rewrite(document, lambda link, base=base: target(base, link))  # type: ignore[misc]
+        rewrite(document, partial(target, base))
     return list(foreign)
 
 

@@ -1,4 +1,4 @@
-"""ToolEnv held-out: our own verifiable tasks on services that no training episode has seen (method.md section 8)."""
+"""ToolEnv held-out: our own verifiable tasks on services that no training episode has seen."""
 
 from __future__ import annotations
 

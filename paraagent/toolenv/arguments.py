@@ -14,8 +14,8 @@ from jsonschema_rs import Draft202012Validator, ValidationError, ValidationError
 
 from paraagent.catalog.interface import ToolInterface
 from paraagent.toolenv.identifiers import folded
-from paraagent.toolenv.validators import compile_validator
 from paraagent.trace import ErrorInfo
+from paraagent.validators import compile_validator
 
 _CACHED_TOOLS = 8_192
 _SHOWN_CHOICES = 12

@@ -20,9 +20,9 @@ from paraagent.toolenv.meaning import Meaning, rank
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
 from paraagent.toolenv.things import Field, Generator, Identity, Thing, identity_of, last_noun, reference
-from paraagent.toolenv.validators import compile_validator
 from paraagent.toolenv.values import MASK, mix, number_leaf, text_leaf
 from paraagent.toolenv.words import TOPICS
+from paraagent.validators import compile_validator
 
 _OPTIONAL_FIELDS = (24, 16, 10, 6)
 """Optional fields shown of an object, by its depth; deeper ones show the required fields alone."""

@@ -14,9 +14,9 @@ from paraagent.toolenv.identifiers import singular
 from paraagent.toolenv.meaning import scalar_type
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record
-from paraagent.toolenv.validators import compile_validator
 from paraagent.toolenv.values import Leaf, mix, number_leaf, pick, text_leaf
 from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
+from paraagent.validators import compile_validator
 
 Generator = Callable[[int, int, Any], Any]
 """(key, now in seconds since 1970, scene) -> JSON value."""

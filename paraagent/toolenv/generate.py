@@ -6,23 +6,24 @@ mixes keys. A field's value depends on the key and the field's place alone, so e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from paraagent.catalog.interface import Schema
 from paraagent.catalog.nouns import container
 from paraagent.files import canonical_json
-from paraagent.seeds import derive
 from paraagent.toolenv.echo import KEYS, EchoPlan
-from paraagent.toolenv.identifiers import folded, singular, words
+from paraagent.toolenv.identifiers import folded, words
 from paraagent.toolenv.lists import ListPlan, matches
-from paraagent.toolenv.meaning import Meaning, rank
+from paraagent.toolenv.meaning import WEAK, Meaning, rank
+from paraagent.toolenv.node import SHIFT, Node, constant
+from paraagent.toolenv.place import Place
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
-from paraagent.toolenv.things import Field, Generator, Identity, Thing, identity_of, last_noun, reference
+from paraagent.toolenv.shapes import check_of, choice, kind_of, merged
+from paraagent.toolenv.things import Field, Identity, Thing, identity_of, last_noun, reference
 from paraagent.toolenv.values import MASK, mix, number_leaf, text_leaf
 from paraagent.toolenv.words import TOPICS
-from paraagent.validators import compile_validator
 
 _OPTIONAL_FIELDS = (24, 16, 10, 6)
 """Optional fields shown of an object, by its depth; deeper ones show the required fields alone."""
@@ -34,11 +35,6 @@ _STEP = 0x9E3779B97F4A7C15
 _TELLING = ("id", "name", "status", "state", "title")
 _WRAPPERS = frozenset({"data", "result", "response", "item", "object", "body"})
 _TRIALS = 3
-
-
-def validator(schema: Any) -> Callable[[Any], bool]:
-    """Whether a value satisfies the schema; compiled once."""
-    return compile_validator(schema).is_valid
 
 
 class Compiler:
@@ -59,58 +55,55 @@ class Compiler:
         self._sparse = sparse
         self.is_list = False
         """Whether what was compiled shows a list of what the tool is about."""
+        self.weak = False
+        """Whether it shows something that is told apart only within its place."""
 
-    def compile(self, schema: Any, entity: Sequence[str] = ()) -> Generator:
+    def compile(self, schema: Any, entity: Sequence[str] = ()) -> Node:
         """The generator of a result's schema; `entity` is the words of what the result is about."""
-        return self._compile(schema, _Place("", (), tuple(entity)))
+        return self._compile(schema, Place("", (), tuple(entity)))
 
-    def compile_field(self, name: str, schema: Any, entity: Sequence[str] = ()) -> Generator:
+    def compile_field(self, name: str, schema: Any, entity: Sequence[str] = ()) -> Node:
         """The generator of one named value of `entity`, such as an argument."""
-        return self._compile(schema, _Place("", (), tuple(entity)).inside(name, same=False))
+        return self._compile(schema, Place("", (), tuple(entity)).inside(name, same=False))
 
-    def _compile(self, schema: Any, place: _Place) -> Generator:
+    def _compile(self, schema: Any, place: Place) -> Node:
         if not isinstance(schema, dict):
             schema = {}
-        schema = _merged(schema)
+        schema = merged(schema)
         if "const" in schema:
-            constant = schema["const"]
-            return lambda key, now, scene: constant
+            return constant(schema["const"])
         for union in ("oneOf", "anyOf"):
             if schema.get(union):
                 return self._union(schema, union, place)
         if schema.get("enum"):
-            return self._leaf(_choice(schema), place)
-        kind = _kind(schema)
+            return Node(choice(schema), place.salt)
+        kind = kind_of(schema)
         if kind == "object":
             return self._object(schema, place)
         if kind == "array":
             return self._members(schema, place) if self._is_members(place) else self._array(schema, place)
         if kind == "string":
-            return self._leaf(text_leaf(place.name, place.entity, schema, validator(schema)), place)
+            return Node(text_leaf(place.name, place.entity, schema), place.salt)
         if kind in ("integer", "number"):
-            return self._leaf(number_leaf(place.name, schema, kind == "integer"), place)
+            return Node(number_leaf(place.name, schema, kind == "integer"), place.salt)
         if kind == "boolean":
-            return self._leaf(lambda key, now: key & 1 == 1, place)
-        return lambda key, now, scene: None
+            return Node(_truth, place.salt)
+        return constant(None)
 
-    def _leaf(self, leaf: Callable[[int, int], Any], place: _Place) -> Generator:
-        salt = place.salt
-        return lambda key, now, scene: leaf(mix(key ^ salt), now)
-
-    def _union(self, schema: Schema, union: str, place: _Place) -> Generator:
+    def _union(self, schema: Schema, union: str, place: Place) -> Node:
         """The first branch whose values satisfy the whole schema; null only where nothing else does."""
         base = {key: value for key, value in schema.items() if key != union}
         branches = [branch for branch in schema[union] if isinstance(branch, dict)]
         branches.sort(key=lambda branch: branch.get("type") == "null")
-        valid, made, scene = validator(schema), None, Scene(Session(0, None), {}, {}, "")
+        valid, made, scene = check_of(schema), None, Scene(Session(0, None), {}, {}, "")
         for branch in branches:
-            generator = self._compile(_merged({**base, "allOf": [*base.get("allOf", []), branch]}), place)
+            generator = self._compile(merged({**base, "allOf": [*base.get("allOf", []), branch]}), place)
             made = made or generator
             if all(valid(generator(mix(trial), 1_780_000_000, scene)) for trial in range(_TRIALS)):
                 return generator
         return made or self._compile(base, place)
 
-    def _object(self, schema: Schema, place: _Place) -> Generator:
+    def _object(self, schema: Schema, place: Place) -> Node:
         properties: dict[str, Any] = schema.get("properties", {})
         required = set(schema.get("required", ()))
         shown = self._shown(properties, required, place.depth)
@@ -123,7 +116,7 @@ class Compiler:
         most = schema.get("maxProperties", 1 << 20)
         while len(shown) > max(most, len(required)):
             shown.pop(next(name for name in reversed(shown) if name not in required))
-        for topic in TOPICS[place.salt % 4 :]:
+        for topic in TOPICS[(place.salt >> 8) % 4 :]:
             if len(shown) >= min(least, most) or extra is False:
                 break
             shown.setdefault(topic, extra if isinstance(extra, dict) else {"type": "string"})
@@ -131,11 +124,16 @@ class Compiler:
         if place.primary and self._lists is not None and not self._own(shown, place):
             place.listing = self._listing(shown)
         if self._meaning is not None and (thing := self._thing(shown, place, wrapper)) is not None:
-            return thing
-        fields = [(name, self._field(name, field, place, wrapper)) for name, field in shown.items()]
-        return lambda key, now, scene: {name: generator(key, now, scene) for name, generator in fields}
+            return Node(thing)
+        fields = tuple((name, *self._field(name, field, place, wrapper)) for name, field in shown.items())
+        return Node(
+            lambda key, now, scene: {
+                name: make(key * salt >> SHIFT & MASK, now) if salt else make(key, now, scene)
+                for name, make, salt in fields
+            }
+        )
 
-    def _thing(self, shown: dict[str, Any], place: _Place, wrapper: bool) -> Thing | None:
+    def _thing(self, shown: dict[str, Any], place: Place, wrapper: bool) -> Thing | None:
         """The object as a thing; None where it only holds others or says nothing of what it is."""
         own = self._own(shown, place)
         if place.primary:
@@ -152,17 +150,17 @@ class Compiler:
             generator = self._compile(schema, inside.inside(name, same=False))
             if name not in own and (referred := self._reference(name, schema, place)) is not None:
                 generator = referred
-            fields.append(Field(name, generator, names, validator(schema), own.get(name)))
+            fields.append(Field(name, generator, names, check_of(schema), own.get(name)))
         best = min(own.values(), key=lambda each: rank(each.entity), default=None)
         return Thing(fields, best, target=place.primary)
 
-    def _sources(self, name: str, place: _Place) -> list[str]:
+    def _sources(self, name: str, place: Place) -> list[str]:
         """Folded names of the arguments that a field of the call's own thing repeats."""
         if self._echo is None or not place.primary:
             return []
         return [folded(source) for source in self._echo.sources(name, place.owner, primary=True)]
 
-    def _own(self, shown: dict[str, Any], place: _Place) -> dict[str, Identity]:
+    def _own(self, shown: dict[str, Any], place: Place) -> dict[str, Identity]:
         """What identifies the object itself, by field."""
         found: dict[str, Identity] = {}
         if self._meaning is None:
@@ -170,7 +168,7 @@ class Compiler:
         parts = (container(part.replace("[]", "")) for part in reversed(place.path.split(".")))
         holder = next((part for part in parts if part), "")
         for name, schema in shown.items():
-            if not isinstance(schema, dict) or "enum" in schema or "const" in schema or _kind(schema) == "array":
+            if not isinstance(schema, dict) or "enum" in schema or "const" in schema or kind_of(schema) == "array":
                 continue
             typed = self._meaning.field(place.field_path(name), schema)
             if typed is None:
@@ -178,9 +176,10 @@ class Compiler:
             home = not holder or self._meaning.is_about(holder)
             if typed.entity.noun == holder or typed.rule in ("place", "resource") or (typed.is_own and home):
                 found[name] = identity_of(typed.entity, schema)
+                self.weak = self.weak or typed.entity.attribute in WEAK
         return found
 
-    def _reference(self, name: str, schema: Any, place: _Place) -> Generator | None:
+    def _reference(self, name: str, schema: Any, place: Place) -> Node | None:
         """The generator of a field that identifies another thing."""
         if self._meaning is None or not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return None
@@ -188,29 +187,29 @@ class Compiler:
         if typed is None:
             return None
         role = folded(name) if typed.rule == "role" else ""
-        if _kind(schema) != "array":
+        if kind_of(schema) != "array":
             return reference(identity_of(typed.entity, schema, role))
         items = schema.get("items")
-        if not isinstance(items, dict) or _kind(items) not in ("string", "integer") or "enum" in items:
+        if not isinstance(items, dict) or kind_of(items) not in ("string", "integer") or "enum" in items:
             return None
         return self._array(schema, place.inside(name, same=False), reference(identity_of(typed.entity, items, role)))
 
     def _listing(self, shown: dict[str, Any]) -> str | None:
         """The field that holds what the tool lists."""
-        arrays = [name for name, field in shown.items() if isinstance(field, dict) and _kind(field) == "array"]
+        arrays = [name for name, field in shown.items() if isinstance(field, dict) and kind_of(field) == "array"]
         about = [name for name in arrays if self._meaning is not None and self._meaning.is_about(name)]
         if about:
             return about[0]
         paged = self._lists is not None and (self._lists.pages or self._lists.limits)
         return arrays[0] if len(arrays) == 1 and paged else None
 
-    def _is_members(self, place: _Place) -> bool:
+    def _is_members(self, place: Place) -> bool:
         return self._lists is not None and place.members and not self.is_list
 
     def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
         """Whether an object in a field is what the whole result is about."""
         named = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
-        return named and isinstance(schema, dict) and _kind(schema) == "object"
+        return named and isinstance(schema, dict) and kind_of(schema) == "object"
 
     def _shown(self, properties: dict[str, Any], required: set[str], depth: int) -> dict[str, Any]:
         """The fields that results hold: all required ones, then the most telling, in the schema's order."""
@@ -224,7 +223,7 @@ class Compiler:
         keep = required | set(optional)
         return {name: field for name, field in properties.items() if name in keep}
 
-    def _field(self, name: str, schema: Any, place: _Place, wrapper: bool) -> Generator:
+    def _field(self, name: str, schema: Any, place: Place, wrapper: bool) -> Node:
         inner = place.inside(name, self._is_same(name, schema, wrapper))
         if place.primary and self._lists is not None and not self.is_list:
             inner.members = name == place.listing
@@ -234,7 +233,7 @@ class Compiler:
         sources = tuple(map(folded, self._echo.sources(name, place.owner, primary=place.primary)))
         if not sources:
             return generator
-        valid = validator(schema)
+        valid = check_of(schema)
 
         def echo(key: int, now: int, scene: Scene) -> Any:
             for source in sources:
@@ -243,15 +242,15 @@ class Compiler:
                     return value
             return generator(key, now, scene)
 
-        return echo
+        return Node(echo)
 
-    def _members(self, schema: Schema, place: _Place) -> Generator:
+    def _members(self, schema: Schema, place: Place) -> Node:
         """The things that the tool lists: what is there, what was made, in the window that the call asks for."""
         self.is_list = True
         inner = place.element(None)
         inner.member = True
         item = self._compile(schema.get("items", {}), inner)
-        thing = item if isinstance(item, Thing) else None
+        thing = item.make if isinstance(item.make, Thing) else None
         least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
         low, high = (min(max(bound, least), most) for bound in _MEMBERS)
         lists, span = self._lists, high - low + 1
@@ -283,7 +282,7 @@ class Compiler:
                 found.append(thing.show(Record(mix(key + each)), now, scene))
             return found
 
-        return members
+        return Node(members)
 
     @staticmethod
     def _window(lists: ListPlan, scene: Scene, least: int, most: int, rows: list[Any]) -> list[Any]:
@@ -291,24 +290,25 @@ class Compiler:
         scene.window = window
         return rows[window.offset : window.offset + min(window.size, most)]
 
-    def _array(self, schema: Schema, place: _Place, item: Generator | None = None) -> Generator:
+    def _array(self, schema: Schema, place: Place, item: Node | None = None) -> Node:
         first = [self._compile(item, place.element(index)) for index, item in enumerate(schema.get("prefixItems", ()))]
         low, high = _ITEMS[min(place.level, len(_ITEMS) - 1)]
         least, limit = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
         low, high = (least, least) if self._sparse else (min(max(low, least), limit), min(max(high, least), limit))
         if schema.get("items") is False:
             low = high = len(first)
-        element = item or self._compile(schema.get("items", {}), place.element(None))
+        make, inner = item or self._compile(schema.get("items", {}), place.element(None))
         salt, span, unique = place.salt, high - low + 1, bool(schema.get("uniqueItems"))
 
         def array(key: int, now: int, scene: Scene) -> list[Any]:
-            size = low + mix(key ^ salt) % span
-            found: list[Any] = [generator(key, now, scene) for generator in first[: size or len(first)]]
+            size = low + (key * salt >> SHIFT) % span
+            found: list[Any] = [node(key, now, scene) for node in first[: size or len(first)]]
             seen = {canonical_json(value) for value in found} if unique else set()
             position = 0
             while len(found) < size and position < 8 * size:
                 position += 1
-                value = element((key + position * _STEP) & MASK, now, scene)
+                own = mix((key + position * _STEP) & MASK)
+                value = make(own * inner >> SHIFT & MASK, now) if inner else make(own, now, scene)
                 if unique:
                     text = canonical_json(value)
                     if text in seen:
@@ -317,86 +317,7 @@ class Compiler:
                 found.append(value)
             return found
 
-        return array
-
-
-class _Place:
-    """Where a schema stands: what it is called, what it belongs to, how deep."""
-
-    __slots__ = (
-        "depth",
-        "entity",
-        "level",
-        "listing",
-        "member",
-        "members",
-        "name",
-        "owner",
-        "path",
-        "primary",
-        "relative",
-        "salt",
-        "thing",
-        "within",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        entity: tuple[str, ...],
-        thing: tuple[str, ...],
-        path: str = "",
-        depth: int = 0,
-        primary: bool = True,
-        relative: str = "",
-        level: int = 0,
-        within: bool = False,
-    ) -> None:
-        self.name = name
-        self.entity = entity
-        """Words of what holds it: `name` of a user is a person's."""
-        self.thing = thing
-        """Words of what it is itself, for the fields that it holds."""
-        self.owner = "".join(thing) if path else ""
-        self.path, self.depth, self.primary = path, depth, primary
-        self.relative, self.level, self.within = relative, level, within
-        """Place and depth within the thing that holds it, and whether one does."""
-        self.members = not path
-        """An array here is what the tool lists."""
-        self.listing: str | None = None
-        """The field that holds what the tool lists."""
-        self.member = False
-        """It is an element of what the tool lists."""
-        self.salt = derive(0, "field", relative)
-
-    def inside(self, field: str, same: bool) -> _Place:
-        """The place of a field; what it holds is the entity of the call itself where `same`."""
-        thing = words(field) or self.thing
-        return _Place(
-            field,
-            self.thing,
-            thing,
-            f"{self.path}.{field}",
-            self.depth + 1,
-            self.primary and same,
-            f"{self.relative}.{folded(field) or field}",
-            self.level + 1,
-            self.within,
-        )
-
-    def element(self, index: int | None) -> _Place:
-        thing = (*self.thing[:-1], singular(self.thing[-1])) if self.thing else ()
-        mark = f"[{'' if index is None else index}]"
-        path, relative = f"{self.path}{mark}", f"{self.relative}{mark}"
-        return _Place(self.name, self.entity, thing, path, self.depth, False, relative, self.level, self.within)
-
-    def thing_of(self, noun: str) -> _Place:
-        """The same place, seen from within the thing that stands here."""
-        return _Place(self.name, self.entity, (noun,), self.path, self.depth, self.primary, within=True)
-
-    def field_path(self, field: str) -> str:
-        """As in the catalog's table `fields`."""
-        return f"{self.path}.{field}".removeprefix(".")
+        return Node(array)
 
 
 def _aliases(name: str, noun: str) -> list[str]:
@@ -420,73 +341,11 @@ def _chosen(shown: dict[str, Any], scene: Scene) -> bool:
 
 def _rank(name: str, schema: Any) -> int:
     """Lower is shown first: what identifies or tells most, then scalars, then nested things."""
-    kind = _kind(schema) if isinstance(schema, dict) else "string"
+    kind = kind_of(schema) if isinstance(schema, dict) else "string"
     if words(name)[-1:] and words(name)[-1] in _TELLING:
         return 0
     return 2 if kind in ("object", "array") else 1
 
 
-def _kind(schema: Schema) -> str:
-    """The type to generate: the first that is not null, or what the other keywords imply."""
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((entry for entry in kind if entry != "null"), "null")
-    if kind:
-        return str(kind)
-    if "properties" in schema or "additionalProperties" in schema:
-        return "object"
-    if "items" in schema or "prefixItems" in schema:
-        return "array"
-    if any(
-        keyword in schema for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-    ):
-        return "number"
-    return "string"
-
-
-def _choice(schema: Schema) -> Callable[[int, int], Any]:
-    valid = validator(schema)
-    allowed = [value for value in schema["enum"] if valid(value)] or list(schema["enum"])
-    telling = [
-        value
-        for value in allowed
-        if not (isinstance(value, str) and "unspecified" in value.lower()) and value is not None
-    ]
-    choices = telling or allowed
-    return lambda key, now: choices[key % len(choices)]
-
-
-def _merged(schema: Schema) -> Schema:
-    """`allOf` folded into its holder: properties united, bounds tightened, the rest overwritten by the later part."""
-    parts = schema.get("allOf")
-    if not parts:
-        return schema
-    result = {key: value for key, value in schema.items() if key != "allOf"}
-    for part in parts:
-        if not isinstance(part, dict):
-            continue
-        for key, value in _merged(part).items():
-            result[key] = _combined(key, result[key], value) if key in result else value
-    return result
-
-
-def _combined(key: str, old: Any, new: Any) -> Any:
-    if key == "properties":
-        return {**old, **{name: _both(old[name], value) if name in old else value for name, value in new.items()}}
-    if key == "required":
-        return [*old, *(name for name in new if name not in old)]
-    if key == "enum":
-        return [value for value in old if value in new] or old
-    if key in ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"):
-        return max(old, new)
-    if key in ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"):
-        return min(old, new)
-    if key in ("description", "title"):
-        return old
-    if key == "additionalProperties" and (old is False or new is False):
-        return False
-    return new
-
-
-def _both(old: Any, new: Any) -> Any:
-    return _merged({"allOf": [old, new]}) if isinstance(old, dict) and isinstance(new, dict) else new
+def _truth(key: int, now: int) -> bool:
+    return key & 1 == 1

@@ -29,6 +29,8 @@ _RANK = ("id", "resource", "arn", "uuid", "sid", "gid", "number", "key", "slug",
 STANDING = frozenset({"me", "self", "@me", "-", "_", "*", "all", "primary", "default", "current", "latest", "root"})
 """Words that services take in place of an id."""
 
+_BODIES = frozenset({"body", "data", "requestbody", "resource", "payload"})
+
 
 class Taken(NamedTuple):
     """A parameter that takes what identifies something."""
@@ -136,12 +138,12 @@ def _noun(source_name: str) -> str:
     return join(parts)
 
 
-def fold_given(tool: ToolInterface, arguments: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+def fold_given(arguments: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """The arguments by folded name; what a body or an argument called like the thing holds counts as given itself."""
     found: dict[str, Any] = {}
     for name, value in arguments.items():
         key = folded(name)
-        if isinstance(value, dict) and key in ("body", "data", "requestbody", "resource", "payload", kind[1]):
+        if isinstance(value, dict) and (key in _BODIES or key == kind[1]):
             for inner, part in sorted(value.items()):
                 found.setdefault(folded(inner), part)
         found[key] = value

@@ -5,22 +5,21 @@ A thing's fields follow from its key and their own place within it, never from w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from paraagent.catalog.entities import Entity
 from paraagent.seeds import derive
 from paraagent.toolenv.identifiers import singular
-from paraagent.toolenv.meaning import scalar_type
+from paraagent.toolenv.meaning import WEAK, scalar_type
+from paraagent.toolenv.node import SHIFT, Node
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record
-from paraagent.toolenv.values import Leaf, mix, number_leaf, pick, text_leaf
+from paraagent.toolenv.shapes import Check, check_of
+from paraagent.toolenv.values import MASK, Leaf, mix, number_leaf, pick, text_leaf
 from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
-from paraagent.validators import compile_validator
 
-Generator = Callable[[int, int, Any], Any]
-"""(key, now in seconds since 1970, scene) -> JSON value."""
-Check = Callable[[Any], bool]
+_NOTHING: Mapping[Any, Any] = {}
 
 
 class Identity(NamedTuple):
@@ -32,7 +31,7 @@ class Identity(NamedTuple):
     valid: Check
 
     def value(self, key: int, now: int, links: Mapping[Entity, Any]) -> Any:
-        made = self.leaf(mix(key ^ self.salt), now)
+        made = self.leaf(key * self.salt >> SHIFT & MASK, now)
         return _under(made, self.entity, links) if self.entity.attribute == "resource" else made
 
 
@@ -40,9 +39,9 @@ class Field(NamedTuple):
     """One field of a thing."""
 
     name: str
-    generate: Generator
+    node: Node
     names: tuple[str, ...]
-    """Folded names of what may have been written or given for it."""
+    """Folded names of what may have been written or given for it, best first."""
     valid: Check
     identity: Identity | None
 
@@ -50,11 +49,16 @@ class Field(NamedTuple):
 class Thing:
     """The compiled form of an object that is a thing."""
 
-    __slots__ = ("_best", "_fields", "_own", "_target")
+    __slots__ = ("_best", "_by_name", "_fields", "_own", "_target")
 
     def __init__(self, fields: list[Field], best: Identity | None, target: bool) -> None:
-        self._fields, self._best, self._target = fields, best, target
+        self._best, self._target = best, target
+        self._fields = tuple((field.name, *field.node, field.identity and field) for field in fields)
         self._own = [field.identity for field in fields if field.identity]
+        self._by_name: dict[str, list[Field]] = {}
+        for field in fields:
+            for name in field.names:
+                self._by_name.setdefault(name, []).append(field)
 
     def __call__(self, key: int, now: int, scene: Scene) -> dict[str, Any]:
         if self._target and scene.target is not None:
@@ -73,70 +77,67 @@ class Thing:
         return scene.session.seen(best.entity, best.value(key, now, scene.links), place)
 
     def show(
-        self, record: Record, now: int, scene: Scene, given: Mapping[str, Any] | None = None, place: str = ""
+        self, record: Record, now: int, scene: Scene, given: Mapping[str, Any] = _NOTHING, place: str = ""
     ) -> dict[str, Any]:
         """The object; `given` are arguments that show in it without being written."""
-        key, written, outer, result = record.key, record.fields, scene.record, {}
+        key, outer = record.key, scene.record
+        said = dict(self._said(given, record.fields)) if given or record.fields else _NOTHING
         scene.record = record
-        for name, generate, names, valid, identity in self._fields:
-            if identity is not None:
-                result[name] = _identify(record, identity, names, (given, written), now, scene, place)
-                continue
-            if given or written:
-                value = _said(names, valid, given, written)
-                if value is not None:
-                    result[name] = value
-                    continue
-            result[name] = generate(key, now, scene)
+        result = {
+            name: _identify(record, field, said, now, scene, place)
+            if field
+            else said[name]
+            if name in said
+            else make(key * salt >> SHIFT & MASK, now)
+            if salt
+            else make(key, now, scene)
+            for name, make, salt, field in self._fields
+        }
         scene.record = outer
         return result
 
+    def _said(self, given: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The fields of which something was given or written, with what they can hold of it."""
+        by_name = self._by_name
+        touched = {
+            field.name: field for source in (given, written) for name in source for field in by_name.get(name, ())
+        }
+        for name, field in touched.items():
+            values = (source.get(each) for source in (given, written) for each in field.names)
+            value = next((value for value in values if value is not None and field.valid(value)), None)
+            if value is not None:
+                yield name, value
 
-def _identify(
-    record: Record,
-    identity: Identity,
-    names: tuple[str, ...],
-    said: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
-    now: int,
-    scene: Scene,
-    place: str,
-) -> Any:
-    value = record.ids.get(identity.entity)
+
+def _identify(record: Record, field: Field, said: Mapping[str, Any], now: int, scene: Scene, place: str) -> Any:
+    identity = field.identity
+    assert identity is not None
+    entity, value = identity.entity, record.ids.get(identity.entity)
     if value is None or not identity.valid(value):
-        value = _said(names, identity.valid, *said)
+        value = said.get(field.name)
         if value is None:
             value = identity.value(record.key, now, record.links or scene.links)
-        scene.session.identify(record, identity.entity, value, place)
+    elif entity.attribute not in WEAK:
+        return value  # identified already, and the same everywhere
+    scene.session.identify(record, entity, value, place)
     return value
-
-
-def _said(
-    names: tuple[str, ...], valid: Check, given: Mapping[str, Any] | None, written: Mapping[str, Any]
-) -> Any | None:
-    for source in (given, written):
-        if source:
-            for name in names:
-                value = source.get(name)
-                if value is not None and valid(value):
-                    return value
-    return None
 
 
 def identity_of(entity: Entity, schema: Any, role: str = "") -> Identity:
     """How values of this entity are made where the schema allows them; `role` tells apart two of one kind."""
-    valid = compile_validator(schema).is_valid
+    valid = check_of(schema)
     noun = last_noun(entity.noun)
-    salt = derive(0, "identity", *entity, role)
+    salt = derive(0, "identity", *entity, role) | 1
     if scalar_type(schema) in ("integer", "number"):
         leaf: Leaf = number_leaf("id", schema, True)
     elif entity.attribute == "resource" and "pattern" not in schema:
         leaf = _resource(entity.noun)
     else:
-        leaf = text_leaf(entity.attribute, (noun,), schema, valid)
+        leaf = text_leaf(entity.attribute, (noun,), schema)
     return Identity(entity, leaf, salt, valid)
 
 
-def reference(identity: Identity) -> Generator:
+def reference(identity: Identity) -> Node:
     """A field that refers to another thing: the one that the thing shown is linked to, else one of its own."""
     entity, valid = identity.entity, identity.valid
 
@@ -147,7 +148,7 @@ def reference(identity: Identity) -> Generator:
         scene.session.issue(entity, value)
         return value
 
-    return refer
+    return Node(refer)
 
 
 def last_noun(noun: str) -> str:

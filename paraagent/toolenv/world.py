@@ -22,14 +22,15 @@ from paraagent.files import canonical_json
 from paraagent.paraact.executor import ToolError
 from paraagent.seeds import derive
 from paraagent.toolenv.echo import EchoPlan
-from paraagent.toolenv.generate import Compiler, validator
+from paraagent.toolenv.generate import Compiler
 from paraagent.toolenv.identifiers import folded, words
 from paraagent.toolenv.lists import ListPlan, fill, roles
-from paraagent.toolenv.meaning import Meaning, Taken, fold_given
+from paraagent.toolenv.meaning import WEAK, Meaning, Taken, fold_given
+from paraagent.toolenv.node import Node
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
-from paraagent.toolenv.things import Generator
 from paraagent.toolenv.words import GENERAL_NAMES, PRESENTATION
+from paraagent.validators import compile_validator
 
 _EPOCH = 1_767_225_600
 """2026-01-01T00:00:00Z: clocks start in the half year after it."""
@@ -60,7 +61,8 @@ class World:
             UnsatisfiableError: no result satisfies the tool's `returns`.
         """
         compiled = _compiled(tool)
-        arguments = {name: arguments[name] for name in sorted(arguments)}  # `eventId` and `event_id` may both be given
+        if compiled.alike:
+            arguments = {name: arguments[name] for name in sorted(arguments)}
         scene = self._scene(compiled, arguments)
         key, made = derive(self.seed, *compiled.meaning.kind, compiled.identity(arguments).decode()), False
         if compiled.is_list:
@@ -80,27 +82,22 @@ class World:
 
     def _scene(self, compiled: _CompiledTool, arguments: Mapping[str, Any]) -> Scene:
         """What the call names, all of it known. Raises `ToolError` where it is not."""
-        meaning = compiled.meaning
-        links = {
-            each.entity: arguments[each.name]
-            for each in meaning.taken
-            if each.name in arguments and not each.own and not isinstance(arguments[each.name], list)
-        }
-        lies_in = {str(entity): value for entity, value in links.items()}
-        lies_in |= {folded(name): arguments[name] for name in meaning.untyped if name in arguments}
-        given = fold_given(compiled.tool, arguments, meaning.kind)
-        scene = Scene(self.session, given, links, canonical_json(lies_in).decode() if lies_in else "")
-        for each in meaning.taken:
-            if each.name not in arguments:
-                continue
-            value = arguments[each.name]
+        meaning, links = compiled.meaning, {}
+        taken = [(each, arguments[each.name]) for each in meaning.taken if each.name in arguments]
+        for each, value in taken:
+            if not each.own and not isinstance(value, list):
+                links[each.entity] = value
+        place = _place(meaning, links, arguments) if compiled.weak else ""
+        scene = Scene(self.session, fold_given(arguments, meaning.kind), links, place)
+        around = {}
+        for each, value in taken:
             found = [self._find(each, part, scene) for part in (value if isinstance(value, list) else [value])]
             if each is meaning.own and found:
-                scene.target = found[0]
-                scene.only = found
+                scene.target, scene.only = found[0], found
+            elif each.placed and each.entity in links:
+                around[each.entity] = links[each.entity]
         target = scene.target
-        if target is not None and meaning.own is not None:
-            around = {each.entity: links[each.entity] for each in meaning.taken if each.placed and each.entity in links}
+        if around and target is not None and meaning.own is not None:
             if any(str(target.links.get(entity, value)) != str(value) for entity, value in around.items()):
                 raise _absent(meaning.own, arguments[meaning.own.name])
             target.link(around)
@@ -165,6 +162,13 @@ class World:
         raise UnsatisfiableError(f"no value satisfies the result schema of {compiled.tool.name}")
 
 
+def _place(meaning: Meaning, links: Mapping[Entity, Any], arguments: Mapping[str, Any]) -> str:
+    """Where the call's thing lies, as text; empty where the call does not say."""
+    lies_in = {str(entity): value for entity, value in links.items()}
+    lies_in |= {folded(name): arguments[name] for name in meaning.untyped if name in arguments}
+    return canonical_json(lies_in).decode() if lies_in else ""
+
+
 def _absent(taken: Taken, value: Any) -> ToolError:
     entity: Entity = taken.entity
     what = "" if entity.attribute == "resource" else f" with the {entity.attribute}"
@@ -181,6 +185,7 @@ class _CompiledTool:
     __slots__ = (
         "_full",
         "_sparse",
+        "alike",
         "is_list",
         "lists",
         "meaning",
@@ -190,14 +195,19 @@ class _CompiledTool:
         "roles",
         "tool",
         "valid",
+        "weak",
     )
 
     def __init__(self, tool: ToolInterface) -> None:
         self.tool = tool
-        self._sparse: Generator | None = None
+        self._sparse: Node | None = None
         self.returns: Schema = tool.returns if tool.returns else _default_returns(tool)
-        self.valid: Callable[[Any], bool] = validator(self.returns)
+        self.valid: Callable[[Any], bool] = compile_validator(self.returns).is_valid
         self.meaning = Meaning(tool)
+        self.alike = len({folded(name) for name in tool.properties}) < len(tool.properties)
+        """`eventId` and `event_id` may both be given, and which counts must not depend on their order."""
+        self.weak = any(each.entity.attribute in WEAK for each in self.meaning.taken)
+        """Something of it is told apart only within its place."""
         self.lists = ListPlan(tool, self.meaning)
         self.is_list = False
         self._full = self._compile(sparse=False)
@@ -210,19 +220,20 @@ class _CompiledTool:
             name for name in optional if not self.required or set(words(name)[-1:]) & _IDENTIFYING
         )
 
-    def _compile(self, *, sparse: bool) -> Generator:
+    def _compile(self, *, sparse: bool) -> Node:
         plan = EchoPlan(self.tool)
         entity = words(min(plan.entities, default=""))
         lists = self.lists if self.tool.effect == "read" else None
         compiler = Compiler(plan, self.meaning, lists, sparse=sparse)
         generator = compiler.compile(self.returns, entity=entity)
         self.is_list = compiler.is_list
+        self.weak = self.weak or compiler.weak
         return generator
 
-    def full(self) -> Generator:
+    def full(self) -> Node:
         return self._full
 
-    def sparse(self) -> Generator:
+    def sparse(self) -> Node:
         if self._sparse is None:
             self._sparse = self._compile(sparse=True)
         return self._sparse

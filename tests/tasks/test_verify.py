@@ -31,7 +31,7 @@ REQUEST = "Where is my parcel? The tracking number is 278418. Tell me the city."
 
 
 def parcel(tool: ToolInterface, **changes: Any) -> Task:
-    value = value_at(World(11).respond(tool, ARGUMENTS), "city")
+    value = value_at(World(12).respond(tool, ARGUMENTS), "city")
     fields: dict[str, Any] = {
         "task_id": "train-00001",
         "request": REQUEST,
@@ -39,7 +39,7 @@ def parcel(tool: ToolInterface, **changes: Any) -> Task:
         "width": 1,
         "reach": "service",
         "split": "train",
-        "seed": 11,
+        "seed": 12,
         "slots": (Slot(text="track a parcel by its number", tool=NAME),),
         "calls": (ReferenceCall(id="c1", tool=NAME, arguments=ARGUMENTS),),
         "atoms": (Atom(call="c1", path="city", value=value),),

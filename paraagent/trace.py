@@ -114,6 +114,25 @@ class Turn(_Record):
         return self.plan is None or self.plan.accepted
 
 
+class Change(_Record):
+    """One thing that was made, changed or deleted, as it stands at the end."""
+
+    kind: str
+    """Where it belongs and what it is: `acme.example/calendar event`."""
+    key: str
+    """Which one of this world; empty where it was made, since nothing but its making says that."""
+    deleted: bool
+    fields: dict[str, Any]
+    """What was written, by folded name."""
+    links: dict[str, Any]
+    """The things that it was written to lie in or refer to, by entity."""
+
+    def holds(self, other: Change) -> bool:
+        """Whether all that `other` says of a thing is true of this one."""
+        same = (self.kind, self.key, self.deleted) == (other.kind, other.key, other.deleted)
+        return same and (other.fields.items() <= self.fields.items() and other.links.items() <= self.links.items())
+
+
 class Episode(_Record):
     """One run of one policy on one task."""
 
@@ -132,6 +151,8 @@ class Episode(_Record):
     answer: str | None
     end: End
     error: str | None = None
+    changes: tuple[Change, ...] = ()
+    """What became of the world, in the order in which things were first changed."""
     rewards: dict[str, float] | None = None
 
     @property

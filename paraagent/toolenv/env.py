@@ -151,6 +151,7 @@ class ToolEnv:
             answer=state.answer,
             end=state.end,
             error=state.error,
+            changes=state.simulator.world.changes(),
         )
 
     def _lost(self, turns: Sequence[Turn]) -> bool:

@@ -43,6 +43,17 @@ class Record:
         self.links = {**self.links, **links}
 
 
+class Written:
+    """What the session wrote about one thing."""
+
+    __slots__ = ("fields", "kind", "links", "made", "record")
+
+    def __init__(self, kind: Kind, record: Record, made: bool) -> None:
+        self.kind, self.record, self.made = kind, record, made
+        self.fields: dict[str, Any] = {}
+        self.links: dict[Entity, Any] = {}
+
+
 class Session:
     """The things of one world by what identifies them."""
 
@@ -52,6 +63,8 @@ class Session:
         self._known: dict[tuple[Entity, str, str], Record | None] = {}
         self._made: dict[Kind, list[Record]] = {}
         self._single: dict[int, Record] = {}
+        self.written: dict[int, Written] = {}
+        """By the key of the thing, in the order in which they were first written."""
 
     def find(self, entity: Entity, value: Any, place: str = "") -> Record | None:
         """The thing that a value identifies, None where this world and the task never issued the value."""
@@ -84,6 +97,13 @@ class Session:
     def add(self, kind: Kind, record: Record) -> None:
         """A new thing, so that lists show it, the latest first."""
         self._made.setdefault(kind, []).insert(0, record)
+
+    def note(self, kind: Kind, record: Record, fields: Mapping[str, Any], links: Mapping[Entity, Any]) -> None:
+        """Remember that a thing was written."""
+        made = any(record is each for each in self.made(kind))
+        written = self.written.setdefault(record.key, Written(kind, record, made))
+        written.fields |= fields
+        written.links |= links
 
     def made(self, kind: Kind) -> list[Record]:
         return self._made.get(kind, [])

@@ -30,6 +30,7 @@ from paraagent.toolenv.node import Node
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
 from paraagent.toolenv.words import GENERAL_NAMES, PRESENTATION
+from paraagent.trace import Change
 from paraagent.validators import compile_validator
 
 _EPOCH = 1_767_225_600
@@ -71,14 +72,32 @@ class World:
             scene.target, made = self._create(compiled, scene, arguments), True
         elif scene.target is None:
             scene.target = self._single(compiled, scene, key, arguments)
-        if tool.effect == "update" and scene.target is not None:
+        if tool.effect in ("create", "update") and scene.target is not None and not made:
             scene.target.write(compiled.written(scene.given), scene.links)
         result = self._result(compiled, key, scene)
         if made and scene.target is not None:
             self.session.add(compiled.meaning.kind, scene.target)
         if tool.effect == "delete" and scene.target is not None:
             scene.target.deleted = True
+        if scene.target is not None and tool.effect in ("create", "update", "delete"):
+            fields = {} if tool.effect == "delete" else compiled.written(scene.given)
+            self.session.note(
+                compiled.meaning.kind, scene.target, fields, {} if tool.effect == "delete" else scene.links
+            )
         return result
+
+    def changes(self) -> tuple[Change, ...]:
+        """What the session made, changed or deleted, as it stands now."""
+        return tuple(
+            Change(
+                kind=" ".join(each.kind),
+                key="" if each.made else f"{key:016x}",
+                deleted=each.record.deleted,
+                fields=each.fields,
+                links={str(entity): value for entity, value in each.links.items()},
+            )
+            for key, each in self.session.written.items()
+        )
 
     def _scene(self, compiled: _CompiledTool, arguments: Mapping[str, Any]) -> Scene:
         """What the call names, all of it known. Raises `ToolError` where it is not."""

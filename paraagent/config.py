@@ -21,6 +21,20 @@ ShapeName = Literal[
 """What a task asks of the agent, as `[tasks.shapes]` names it: one call, so many independent ones, a chain of them, one
 call that feeds two, two that feed one, a chain and a call apart, none, or what no tool does."""
 
+BackendName = Literal["recorded", "grounded", "llm"]
+FaultName = Literal[
+    "RateLimitError",
+    "AuthenticationError",
+    "NetworkError",
+    "NotFoundError",
+    "ServiceUnavailable",
+    "PermissionError",
+    "TimeoutError",
+    "StateConflictError",
+    "ToolExecutionError",
+]
+"""What can befall a call that is right."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -112,7 +126,7 @@ class LlmConfig(_Section):
 
 
 class EnvConfig(_Section):
-    """What the agent sees and may spend."""
+    """What the agent sees and may spend, and what answers its calls."""
 
     k: Positive = 3
     """Tools returned for each slot."""
@@ -131,6 +145,51 @@ class EnvConfig(_Section):
     """Tokens the model may write in one turn."""
     max_context_tokens: Positive = 16_000
     controller: Literal["advisory", "strict"] = "advisory"
+    backends: Annotated[list[BackendName], Field(min_length=1)] = ["grounded"]
+    """Who is asked, in this order: the first that has an answer gives it."""
+    recordings: list[str] = []
+    """JSON Lines or Parquet files of recorded calls, for the backend `recorded`; an earlier file wins."""
+    fault_rate: Share = 0.0
+    """Share of the valid calls that fail by chance."""
+    fault_weights: dict[FaultName, Weight] = {
+        "RateLimitError": 0.15,
+        "AuthenticationError": 0.10,
+        "NetworkError": 0.10,
+        "NotFoundError": 0.10,
+        "ServiceUnavailable": 0.05,
+    }
+    """How often each fault is the one."""
+    latency: Literal["off", "fixed", "lognormal", "few-slow"] = "off"
+    """How long calls take: no time, always the same, by the tool, or long for a tool in ten."""
+    latency_seconds: float = Field(default=0.5, gt=0)
+    """What a usual call takes."""
+    latency_spread: float = Field(default=0.5, ge=0)
+    """Standard deviation of the logarithm, between tools and between the calls of one."""
+    latency_slow: float = Field(default=10.0, ge=1)
+    """How many times longer a slow tool takes where few are slow."""
+    call_timeout: float = Field(default=30.0, gt=0)
+    """Seconds after which a call is given up, with an error after which it may be tried again."""
+    llm: LlmConfig = LlmConfig()
+    """The model of the backend `llm`."""
+
+    @property
+    def calm(self) -> EnvConfig:
+        """The same without faults and waiting: as it is found out what is right."""
+        return self.model_copy(update={"fault_rate": 0.0, "latency": "off"})
+
+    @field_validator("backends")
+    @classmethod
+    def _in_order(cls, backends: list[BackendName]) -> list[BackendName]:
+        if len(set(backends)) < len(backends) or "llm" in backends[:-1]:
+            raise ValueError("should name each backend once, and llm last, since it answers every call")
+        return backends
+
+    @field_validator("fault_weights")
+    @classmethod
+    def _some_fault(cls, weights: dict[FaultName, float]) -> dict[FaultName, float]:
+        if not sum(weights.values()) > 0:
+            raise ValueError("should give a weight above 0 to at least one fault")
+        return weights
 
 
 class TasksConfig(_Section):

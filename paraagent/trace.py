@@ -53,7 +53,9 @@ class Call(_Record):
     backend: str = ""
     """Which simulator layer answered; empty where none was asked."""
     injected: bool = False
-    """True where the error comes from fault injection."""
+    """True where the error was drawn by chance: an injected fault, or a latency beyond the timeout."""
+    seconds: float = 0.0
+    """Simulated time that the call took; the calls of a turn pass it together."""
     visible: bool = True
 
     @property

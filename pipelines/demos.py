@@ -13,6 +13,7 @@ from paraagent.errors import RunError
 from paraagent.files import read_lines, write_json, write_lines
 from paraagent.task import Task
 from pipelines import frames
+from pipelines.environment import open_backends, recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult
 
 
@@ -34,7 +35,8 @@ def build(context: StageContext) -> StageResult:
     tasks = [task for task in rows if task.split == "train"]
     transcriber = Transcriber(load_tokenizer(context.inputs["model"] / "model"))
     with Catalog.open(source / "catalog.duckdb") as catalog:
-        env = partial(ToolEnv, catalog, ToolIndex.load(source / "index", catalog), profile.env, split="train")
+        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context)
+        env = partial(ToolEnv, catalog, index, profile.env, split="train", backends=backends)
         made = demonstrate(
             tasks, env, transcriber, profile.demos, profile.rewards, context.seed("demos"), context.progress
         )
@@ -68,4 +70,5 @@ STAGE = Stage(
     inputs=("catalog", "tasks", "model"),
     sections=("demos", "env", "rewards"),
     contracts=(Contract("demos", frames.demos), Contract("episodes", frames.episodes)),
+    external=recordings,
 )

@@ -16,6 +16,7 @@ from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
 from pipelines import frames
+from pipelines.environment import open_backends, recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult, UnitLog
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def build(context: StageContext) -> StageResult:
     context.progress.start(len(tasks) * len(config.systems), "episodes")
     with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
         index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
-        env = partial(ToolEnv, catalog, index, profile.env, split=None)
+        env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context))
 
         def run(unit: Unit, policy: Policy) -> list[Episode]:
             return asyncio.run(run_unit(unit, policy, env, profile.rewards))
@@ -129,5 +130,6 @@ STAGE = Stage(
     inputs=("catalog", "tasks", "model", "sft", "rl"),
     sections=("env", "rewards", "evaluate"),
     contracts=(Contract("episodes", frames.episodes), Contract("scores", frames.scores)),
+    external=recordings,
     gpu=True,
 )

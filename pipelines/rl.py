@@ -11,6 +11,7 @@ from functools import partial
 from paraagent.files import read_lines
 from paraagent.task import Task
 from pipelines import frames
+from pipelines.environment import open_backends, recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult
 
 
@@ -24,9 +25,10 @@ def build(context: StageContext) -> StageResult:
     profile, source = context.profile, context.inputs["catalog"]
     rows = (Task.model_validate(row) for row in read_lines(context.inputs["tasks"] / "tasks.jsonl"))
     with Catalog.open(source / "catalog.duckdb") as catalog:
+        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context)
         report = reinforce(
             [task for task in rows if task.split == "train"],
-            partial(ToolEnv, catalog, ToolIndex.load(source / "index", catalog), profile.env, split="train"),
+            partial(ToolEnv, catalog, index, profile.env, split="train", backends=backends),
             context.inputs["sft"] / "model",
             context.out,
             profile.rl,
@@ -54,5 +56,6 @@ STAGE = Stage(
     inputs=("catalog", "tasks", "sft"),
     sections=("rl", "env", "rewards"),
     contracts=(Contract("episodes", frames.episodes),),
+    external=recordings,
     gpu=True,
 )

@@ -222,6 +222,9 @@ def _resolve(data: dict[str, Any], folder: Path) -> None:
     model = data.get("model")
     if isinstance(model, dict) and "source" in model:
         model["source"] = _absolute(model["source"], folder)
+    env = data.get("env")
+    if isinstance(env, dict) and isinstance(env.get("recordings"), list):
+        env["recordings"] = [_path(path, folder) for path in env["recordings"]]
 
 
 def _absolute(source: Any, folder: Path) -> Any:
@@ -229,6 +232,9 @@ def _absolute(source: Any, folder: Path) -> Any:
         return source
     for prefix in _LOCAL_PREFIXES:
         if source.startswith(prefix):
-            path = (folder / Path(source.removeprefix(prefix)).expanduser()).resolve()
-            return f"{prefix}{path}"
+            return f"{prefix}{_path(source.removeprefix(prefix), folder)}"
     return source
+
+
+def _path(path: Any, folder: Path) -> Any:
+    return str((folder / Path(path).expanduser()).resolve()) if isinstance(path, str) else path

@@ -10,6 +10,7 @@ from collections import Counter
 from paraagent.errors import RunError
 from paraagent.files import write_json, write_lines
 from pipelines import frames
+from pipelines.environment import recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult
 
 
@@ -54,4 +55,5 @@ STAGE = Stage(
     inputs=("catalog",),
     sections=("tasks", "env"),
     contracts=(Contract("tasks", frames.tasks),),
+    external=recordings,
 )

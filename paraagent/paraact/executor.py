@@ -1,7 +1,7 @@
 """The calls of one turn, all at once; results come in call order, and no call can take its siblings down.
 
-`ToolError` is an error meant for the *model*: it becomes an observation. Whatever else a call raises becomes a
-`ToolExecutionError` observation.
+`ToolError` is an error meant for the *model*: it becomes an observation. A `ParaAgentError` is meant for a *person*
+and ends the turn. Whatever else a call raises becomes a `ToolExecutionError` observation.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from paraagent.errors import ParaAgentError
 from paraagent.trace import ErrorInfo
 
 T = TypeVar("T")
@@ -49,19 +50,34 @@ class Outcome(NamedTuple):
     error: ErrorInfo | None
     result: Any
     backend: str
+    injected: bool = False
+    """The error was drawn by chance."""
+    seconds: float = 0.0
+    """Simulated time that the call took."""
 
 
 async def execute(calls: Sequence[T], run: Callable[[T], Awaitable[Outcome]]) -> list[Outcome]:
     """Run every call concurrently. Each starts in call order and runs up to its first wait before the next one starts,
-    so changes of state apply in call order."""
+    so changes of state apply in call order.
 
-    async def guarded(call: T) -> Outcome:
+    Raises:
+        ParaAgentError: a call met something that only a person can mend; the others ran to their end.
+    """
+
+    async def guarded(call: T) -> Outcome | ParaAgentError:
         try:
             return await run(call)
         except ToolError as error:
             return Outcome(error.info, None, "")
+        except ParaAgentError as error:
+            return error
         except Exception as error:
             message = f"the tool broke off: {type(error).__name__}"
             return Outcome(ErrorInfo(type="ToolExecutionError", msg=message), None, "")
 
-    return list(await asyncio.gather(*(guarded(call) for call in calls)))
+    outcomes = []
+    for outcome in await asyncio.gather(*(guarded(call) for call in calls)):
+        if isinstance(outcome, ParaAgentError):
+            raise outcome
+        outcomes.append(outcome)
+    return outcomes

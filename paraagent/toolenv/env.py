@@ -1,6 +1,6 @@
 """ToolEnv: one episode of one task. Text of an assistant turn in, observation out, trace kept.
 
-    tool known? -> arguments valid? -> simulator -> size-bounded -> observation
+    turn -> blocks -> searches, or calls in their layers of backends -> size-bounded -> observation
 
 Nothing that a model writes can raise: what is wrong becomes an observation. Catalog and index are read-only and shared
 by any number of instances; an instance itself costs next to nothing and holds one episode.
@@ -8,8 +8,7 @@ by any number of instances; an instance itself costs next to nothing and holds o
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,24 +16,28 @@ from paraagent.config import EnvConfig
 from paraagent.message import Completion, Message
 from paraagent.paraact.executor import Outcome, ToolError, execute
 from paraagent.paraact.lifecycle import Phase, accept, after_calls, bind, enter, judge, plan_rule
-from paraagent.paraact.observation import error_block, response_block, tools_block, tools_error
 from paraagent.paraact.plan import Plan, PlanError, parse_plan
 from paraagent.paraact.prompt import SYSTEM_PROMPT
-from paraagent.paraact.protocol import Block, CallBlock, ParsedTurn, SearchBlock, call_identity, fold, parse
-from paraagent.paraact.schema import clip, render_schema
+from paraagent.paraact.protocol import CallBlock, ParsedTurn, SearchBlock, call_identity, fold, parse
 from paraagent.task import Split, Task
-from paraagent.toolenv.arguments import check_arguments
-from paraagent.toolenv.limits import fit_json
-from paraagent.toolenv.simulator import GroundedSimulator
-from paraagent.trace import Call, End, Episode, ErrorInfo, Event, PlanRecord, Search, Turn
+from paraagent.toolenv.backends import Backends
+from paraagent.toolenv.calls import CallPath
+from paraagent.toolenv.replies import (
+    Reply,
+    call_reply,
+    fit_turn,
+    invalid,
+    nothing_to_do,
+    refusal,
+    search_reply,
+    why_not_run,
+)
+from paraagent.toolenv.simulator import leaves
+from paraagent.trace import End, Episode, PlanRecord, Turn
 
 if TYPE_CHECKING:
-    from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
-    from paraagent.retrieval.index import Hit, ToolIndex
-
-_MESSAGE = 600
-"""Characters of an error that are shown."""
+    from paraagent.retrieval.index import ToolIndex
 
 
 class Step(NamedTuple):
@@ -45,24 +48,15 @@ class Step(NamedTuple):
     done: bool
 
 
-class _Reply(NamedTuple):
-    """What one block gets: text for the model and, unless nothing was attempted, an event."""
-
-    text: str
-    event: Event | None
-
-
 @dataclass
 class _State:
     """Everything that belongs to one episode."""
 
     task: Task
     seed: int
-    simulator: GroundedSimulator
+    path: CallPath
     turns: list[Turn] = field(default_factory=list)
     phase: Phase = field(default_factory=Phase)
-    discovered: dict[str, str] = field(default_factory=dict)
-    """Folded name -> name of every tool that a visible search result showed."""
     answer: str | None = None
     end: End | None = None
     error: str | None = None
@@ -71,14 +65,30 @@ class _State:
 class ToolEnv:
     """The environment of one episode at a time: `reset`, then `step` until done, then `episode`."""
 
-    def __init__(self, catalog: Catalog, index: ToolIndex, config: EnvConfig, *, split: Split | None = None) -> None:
-        """`split` restricts searches to the services of that split; None searches everything."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        index: ToolIndex,
+        config: EnvConfig,
+        *,
+        split: Split | None = None,
+        backends: Backends | None = None,
+    ) -> None:
+        """`split` restricts searches to the services of that split; None searches everything.
+
+        `backends` are those of `config`, opened once for all episodes of a process; None opens them here.
+
+        Raises:
+            UsageError: a backend cannot be opened.
+        """
         self.catalog, self.index, self.config, self.split = catalog, index, config, split
+        self.backends = backends or Backends.open(config)
         self._state: _State | None = None
 
     def reset(self, task: Task, seed: int) -> list[Message]:
         """Begin an episode; returns the messages that precede the first assistant turn."""
-        self._state = _State(task, seed, GroundedSimulator(task.seed, _issued(task)))
+        simulator = self.backends.begin(task.seed, _issued(task))
+        self._state = _State(task, seed, CallPath(self.catalog, self.config, seed, simulator))
         return [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": task.request}]
 
     async def step(self, completion: Completion) -> Step:
@@ -86,6 +96,7 @@ class ToolEnv:
 
         Raises:
             RuntimeError: there is no running episode.
+            ParaAgentError: a backend cannot work until a person mends something.
         """
         state = self._running()
         if completion.exhausted:
@@ -99,7 +110,7 @@ class ToolEnv:
         record, plan = _judge_plan(parsed, phase)
         if record and record.accepted and plan:
             phase = accept(phase, plan, record.kind)
-        replies = self._fit(await self._replies(parsed, phase))
+        replies = fit_turn(await self._replies(parsed, phase), self.config.max_turn_chars)
         events = tuple(reply.event for reply in replies if reply.event is not None)
         bad_plan = record is not None and parsed.family in ("search", "call") and record.kind == "invalid"
         problems = (*parsed.problems, *([f"plan: {record.problem}"] if record and bad_plan else []))
@@ -118,8 +129,7 @@ class ToolEnv:
         )
         state.turns.append(turn)
         state.phase = after_calls(phase, turn.calls) if parsed.family == "call" else phase
-        hits = (name for search in turn.searches if search.visible for name in search.hits)
-        state.discovered.update((fold(name), name) for name in hits)
+        state.path.discover(name for search in turn.searches if search.visible for name in search.hits)
         if parsed.family == "answer":
             state.answer, state.end = _answer_of(parsed), "answer"
         elif len(state.turns) >= self.config.max_turns or self._lost(state.turns):
@@ -151,7 +161,7 @@ class ToolEnv:
             answer=state.answer,
             end=state.end,
             error=state.error,
-            changes=state.simulator.world.changes(),
+            changes=state.path.simulator.world.changes(),
         )
 
     def _lost(self, turns: Sequence[Turn]) -> bool:
@@ -164,44 +174,36 @@ class ToolEnv:
             raise RuntimeError("no episode is running: call reset first")
         return self._state
 
-    async def _replies(self, parsed: ParsedTurn, phase: Phase) -> list[_Reply]:
+    async def _replies(self, parsed: ParsedTurn, phase: Phase) -> list[Reply]:
         """One reply a block, in order."""
         if parsed.family == "answer":
             return []
         if not parsed.blocks:
-            return [_Reply(error_block("", _invalid(parsed.problems[-1])), None)]
-        replies: dict[int, _Reply] = {}
-        running: list[tuple[int, Block]] = []
+            return [nothing_to_do(parsed)]
+        replies: dict[int, Reply] = {}
+        searches: dict[int, SearchBlock] = {}
+        calls: dict[int, CallBlock] = {}
         for number, block in enumerate(parsed.blocks):
-            refusal = block.problem or _not_run(block, parsed)
-            if refusal:
-                replies[number] = _refuse(block, _invalid(refusal))
-            else:
-                running.append((number, block))
-        searches = [(number, block) for number, block in running if isinstance(block, SearchBlock)]
-        calls = [(number, block) for number, block in running if isinstance(block, CallBlock)]
-        found = (
-            self.index.search([block.need for _, block in searches], self.config.k, split=self.split)
-            if searches
-            else []
-        )
-        for (number, block), hits in zip(searches, found, strict=True):
-            replies[number] = self._search_reply(block, hits)
-        made = await self._calls([block for _, block in calls], phase)
-        for (number, block), outcome in zip(calls, made, strict=True):
-            replies[number] = self._call_reply(block, outcome)
+            if reason := why_not_run(block, parsed):
+                replies[number] = refusal(block, invalid(reason))
+            elif isinstance(block, SearchBlock):
+                searches[number] = block
+            elif isinstance(block, CallBlock):
+                calls[number] = block
+        replies |= self._searches(searches)
+        outcomes = await self._calls(list(calls.values()), phase)
+        for (number, call), outcome in zip(calls.items(), outcomes, strict=True):
+            replies[number] = call_reply(call, outcome, self.config)
         return [replies[number] for number in range(len(parsed.blocks))]
 
-    def _search_reply(self, block: SearchBlock, hits: Sequence[Hit]) -> _Reply:
-        tools = self.catalog.get_many([hit.name for hit in hits])
-        lines: list[str] = []
-        shown: list[str] = []
-        for name, tool in tools.items():
-            line = render_schema(tool, self.config.max_schema_chars)
-            if len(tools_block([*lines, line])) <= self.config.max_observation_chars:
-                lines.append(line)
-                shown.append(name)
-        return _Reply(tools_block(lines), Search(query=block.need, hits=tuple(shown)))
+    def _searches(self, blocks: Mapping[int, SearchBlock]) -> dict[int, Reply]:
+        if not blocks:
+            return {}
+        found = self.index.search([block.need for block in blocks.values()], self.config.k, split=self.split)
+        return {
+            number: search_reply(block, self.catalog.get_many([hit.name for hit in hits]).values(), self.config)
+            for (number, block), hits in zip(blocks.items(), found, strict=True)
+        }
 
     async def _calls(self, blocks: Sequence[CallBlock], phase: Phase) -> list[Outcome]:
         state = self._running()
@@ -212,24 +214,20 @@ class ToolEnv:
             block, refusal = numbered
             if refusal:
                 raise ToolError("InvalidRequestError", refusal)
-            tool = self._tool(block.name)
-            if fault := check_arguments(tool, block.arguments):
-                return Outcome(fault, None, "")
-            response = state.simulator.call(tool, block.arguments)
-            return Outcome(response.error, response.result, response.backend)
+            return await state.path.run(block.name, block.arguments)
 
         return await execute(list(zip(blocks, refusals, strict=True)), run)
 
     def _refusals(self, blocks: Sequence[CallBlock], phase: Phase) -> list[str]:
         """Why the strict controller does not run a call; empty where it does."""
-        discovered = self._running().discovered
+        path = self._running().path
         bound: list[str | None] = [""] * len(blocks)
         if phase.progress:
             calls = [(fold(block.name), call_identity(block.name, block.arguments)) for block in blocks]
             bound = bind(phase.progress, calls)
         reasons = []
         for block, key in zip(blocks, bound, strict=True):
-            if fold(block.name) not in discovered:
+            if not path.knows(block.name):
                 reasons.append("no search has returned this tool yet: search for it first")
             elif key is None:
                 reasons.append("the plan does not have this call ready: call what it depends on first, or plan it")
@@ -237,49 +235,10 @@ class ToolEnv:
                 reasons.append("")
         return reasons
 
-    def _tool(self, name: str) -> ToolInterface:
-        discovered = self._running().discovered
-        tool = self.catalog.get(discovered.get(fold(name), name.strip()))
-        if tool is None:
-            near = difflib.get_close_matches(fold(name)[:80], list(discovered), n=1)
-            hint = f"did you mean {discovered[near[0]]}?" if near else "call a tool that a search returned"
-            raise ToolError("ToolNotFoundError", f"there is no tool of this name; {hint}")
-        return tool
 
-    def _call_reply(self, block: CallBlock, outcome: Outcome) -> _Reply:
-        name = block.name.strip()
-        if outcome.error:
-            error = ErrorInfo(type=outcome.error.type, msg=clip(outcome.error.msg, _MESSAGE))
-            event = Call(name=name, arguments=block.arguments, error=error, backend=outcome.backend)
-            return _Reply(error_block(name, error), event)
-        result = fit_json(outcome.result, min(self.config.max_result_chars, self.config.max_observation_chars))
-        event = Call(name=name, arguments=block.arguments, result=result, backend=outcome.backend)
-        return _Reply(response_block(name, result), event)
-
-    def _fit(self, replies: Sequence[_Reply]) -> list[_Reply]:
-        """Keep the replies of one turn that fit together; the others say that they were left out."""
-        left = self.config.max_turn_chars
-        kept = []
-        for reply in replies:
-            if len(reply.text) <= left:
-                left -= len(reply.text)
-                kept.append(reply)
-            else:
-                kept.append(_left_out(reply))
-        return kept
-
-
-def _issued(task: Task) -> Iterator[str]:
+def _issued(task: Task) -> Iterator[Any]:
     """What the task gives away: every literal of its reference calls."""
-    open_values: list[Any] = [call.arguments for call in task.calls]
-    while open_values:
-        value = open_values.pop()
-        if isinstance(value, dict):
-            open_values += value.values()
-        elif isinstance(value, list):
-            open_values += value
-        else:
-            yield str(value)
+    return leaves([call.arguments for call in task.calls])
 
 
 def _answer_of(parsed: ParsedTurn) -> str | None:
@@ -299,36 +258,6 @@ def _judge_plan(parsed: ParsedTurn, phase: Phase) -> tuple[PlanRecord | None, Pl
         return PlanRecord(raw=parsed.plan, body=None, kind="invalid", problem=str(error)), None
     body = plan.model_dump(by_alias=True, exclude_unset=True)
     return PlanRecord(raw=parsed.plan, body=body, kind=judge(phase, plan)), plan
-
-
-def _invalid(message: str) -> ErrorInfo:
-    return ErrorInfo(type="InvalidRequestError", msg=clip(message, _MESSAGE))
-
-
-def _not_run(block: Block, parsed: ParsedTurn) -> str:
-    """Why a good block is not carried out; empty where it is."""
-    if isinstance(block, SearchBlock):
-        return "" if parsed.runs == "search" else "not run: send searches and calls in different turns"
-    if isinstance(block, CallBlock):
-        return "" if parsed.runs == "call" else "not run: send searches and calls in different turns"
-    return "an answer counts only alone: send one <answer> and nothing else"
-
-
-def _refuse(block: Block, error: ErrorInfo) -> _Reply:
-    if isinstance(block, SearchBlock):
-        return _Reply(tools_error(error), None)
-    if isinstance(block, CallBlock):
-        name = block.name.strip()
-        return _Reply(error_block(name, error), Call(name=name, arguments=block.arguments, error=error))
-    return _Reply(error_block("answer", error), None)
-
-
-def _left_out(reply: _Reply) -> _Reply:
-    error = _invalid("left out: the results of this turn are too long together; ask for less at once")
-    event = reply.event.model_copy(update={"visible": False}) if reply.event else None
-    if isinstance(reply.event, Call):
-        return _Reply(error_block(reply.event.name, error), event)
-    return _Reply(tools_error(error), event)
 
 
 def _drop_last_observation(state: _State) -> None:

@@ -8,22 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
+from paraagent.paraact.protocol import compact
 
 LEFT_OUT = "_left_out"
 """Key of the count in a cut object; a cut array ends in an object with this key alone."""
 _NOTE = len('{"_left_out":"100000 fields"},')
 _SMALLEST = 24
+SMALLEST_ROOM = 40
+"""Characters below which nothing can be cut."""
 
 
 def fit_json(value: Any, max_chars: int) -> Any:
-    """`value`, or as much of it as compact JSON of `max_chars` characters can say (from about 40 characters on)."""
+    """`value`, or as much of it as compact JSON of `max_chars` characters can say (from `SMALLEST_ROOM` on)."""
     return value if size(value) <= max_chars else _cut(value, max_chars)
 
 
 def size(value: Any) -> int:
-    """Characters of the compact JSON."""
-    return len(orjson.dumps(value).decode())
+    """Characters of the value as an observation writes it."""
+    return len(compact(value))
 
 
 def _cut(value: Any, room: int) -> Any:

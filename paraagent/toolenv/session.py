@@ -59,7 +59,7 @@ class Session:
 
     def __init__(self, seed: int, issued: Iterable[Any] | None) -> None:
         self.seed = seed
-        self._given = None if issued is None else frozenset(map(str, issued))
+        self._given = None if issued is None else set(map(str, issued))
         self._known: dict[tuple[Entity, str, str], Record | None] = {}
         self._made: dict[Kind, list[Record]] = {}
         self._single: dict[int, Record] = {}
@@ -75,6 +75,11 @@ class Session:
         if self._given is not None and text not in self._given and text.lower() not in STANDING:
             return None
         return self._make((entity, text, place), value)
+
+    def give(self, values: Iterable[Any]) -> None:
+        """Note values that something other than this world showed."""
+        if self._given is not None:
+            self._given.update(map(str, values))
 
     def issue(self, entity: Entity, value: Any) -> None:
         """Note that a value was shown."""

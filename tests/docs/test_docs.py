@@ -63,10 +63,12 @@ def test_links_and_files_named_in_the_documents_exist(path: Path) -> None:
     assert missing == []
 
 
-def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    for name, field in Profile.model_fields.items():
+def _sections(model: type[BaseModel] = Profile, prefix: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every section of a profile, those within others as `env.llm`."""
+    for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield name, field.annotation
+            yield prefix + name, field.annotation
+            yield from _sections(field.annotation, f"{prefix}{name}.")
 
 
 def test_every_setting_stands_in_the_documents_with_its_default() -> None:
@@ -78,7 +80,8 @@ def test_every_setting_stands_in_the_documents_with_its_default() -> None:
     expected = {}
     for name, model in _sections():
         defaults = ((key, field.get_default(call_default_factory=True)) for key, field in model.model_fields.items())
-        expected[name] = [(key, json.dumps(default, ensure_ascii=False)) for key, default in defaults]
+        plain = ((key, default) for key, default in defaults if not isinstance(default, BaseModel))
+        expected[name] = [(key, json.dumps(default, ensure_ascii=False)) for key, default in plain]
     assert found == expected
 
 

@@ -1,0 +1,166 @@
+"""Recorded calls: what a real tool once answered is answered again.
+
+A file holds one call a row: `tool` (its name in the catalog), `arguments`, and `response` or `error`
+(`{"type", "msg"}`). In JSON Lines these are JSON values, in Parquet the columns hold JSON texts. A call matches a row
+with the same arguments, else one whose arguments differ only in whether numbers are written as strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.errors import UsageError
+from paraagent.files import canonical_json, sha256_file
+from paraagent.paraact.executor import ERROR_TYPES
+from paraagent.paraact.protocol import fold
+from paraagent.toolenv.simulator import Response
+from paraagent.trace import ErrorInfo
+
+_COLUMNS = ("tool", "arguments", "response", "error")
+_Key = tuple[str, bytes]
+
+
+class _Row(BaseModel):
+    """One recorded call."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tool: str
+    arguments: dict[str, Any]
+    response: Any = None
+    error: ErrorInfo | None = None
+
+    @model_validator(mode="after")
+    def _known_error(self) -> _Row:
+        if self.error is None and "response" not in self.model_fields_set:
+            raise ValueError("a recorded call has a response or an error")
+        if self.error is not None and self.error.type not in ERROR_TYPES:
+            raise ValueError(f"{self.error.type} is no error of a tool: those are {', '.join(sorted(ERROR_TYPES))}")
+        return self
+
+
+class Recordings:
+    """Recorded calls by what was asked; read-only, shared by any number of episodes."""
+
+    name = "recorded"
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Raises `UsageError` for a file that cannot be read, naming the row."""
+        self._exact: dict[_Key, bytes] = {}
+        self._alike: dict[_Key, bytes] = {}
+        for path in paths:
+            for row in _rows(path):
+                kept = orjson.dumps({"response": row.response, "error": row.error and row.error.model_dump()})
+                exact, alike = _keys(row.tool, row.arguments)
+                self._exact.setdefault(exact, kept)
+                self._alike.setdefault(alike, kept)
+
+    def __len__(self) -> int:
+        return len(self._exact)
+
+    async def answer(self, tool: ToolInterface, arguments: dict[str, Any]) -> Response | None:
+        """What was recorded for this call; None where nothing was."""
+        exact, alike = _keys(tool.name, arguments)
+        kept = self._exact.get(exact) or self._alike.get(alike)
+        if kept is None:
+            return None
+        found = orjson.loads(kept)
+        error = found["error"] and ErrorInfo(**found["error"])
+        return Response(error, None if error else found["response"], self.name)
+
+
+def open_recordings(paths: Sequence[str]) -> Recordings:
+    """The recordings of these files, read once in a process as long as the files do not change.
+
+    Raises:
+        UsageError: a file is missing or cannot be read; the sentence names the row.
+    """
+    stats = [(path, path.stat()) for path in _files(paths)]
+    return _read(tuple((path, stat.st_mtime_ns, stat.st_size) for path, stat in stats))
+
+
+def recording_hashes(paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of each file, in order. Raises `UsageError` where one is missing."""
+    return {str(path): sha256_file(path) for path in _files(paths)}
+
+
+def _files(paths: Sequence[str]) -> list[Path]:
+    for path in paths:
+        if not Path(path).is_file():
+            raise UsageError(f"There is no file {path}, which env.recordings names")
+    return [Path(path) for path in paths]
+
+
+@lru_cache(maxsize=2)
+def _read(files: tuple[tuple[Path, int, int], ...]) -> Recordings:
+    return Recordings([path for path, _, _ in files])
+
+
+def _keys(tool: str, arguments: dict[str, Any]) -> tuple[_Key, _Key]:
+    """What is looked up first, and what is looked up then."""
+    name = fold(tool)
+    return (name, canonical_json(arguments)), (name, canonical_json(_as_text(arguments)))
+
+
+def _as_text(value: Any) -> Any:
+    """The value with every number as the string that writes it: 5 and 5.0 as "5"."""
+    if isinstance(value, dict):
+        return {key: _as_text(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_as_text(part) for part in value]
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _rows(path: Path) -> Iterator[_Row]:
+    rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+    for number, where, raw in rows:
+        try:
+            yield _Row.model_validate(raw)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, fault["loc"]))
+            said = fault["msg"].removeprefix("Value error, ")
+            raise UsageError(f"{path}, {where} {number}: {place + ': ' if place else ''}{said}") from None
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, str, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield number, "line", orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                torn = "" if line.endswith(b"\n") else ", which seems to be torn off: record that call again or cut it"
+                raise UsageError(f"{path}, line {number} is not JSON ({error.msg}){torn}") from None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
+            for batch in file.iter_batches(columns=columns):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, "row", {name: _value(name, text) for name, text in row.items() if text is not None}
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{path}, row {number} holds a text that is not JSON ({error.msg})") from None
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0][:200]}") from None
+
+
+def _value(column: str, text: Any) -> Any:
+    return text if column == "tool" or not isinstance(text, str) else orjson.loads(text)

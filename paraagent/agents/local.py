@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paraagent.agents.language_model import END_OF_TEXT, LanguageModel, load_language_model
 from paraagent.agents.policy import Conversation
@@ -17,6 +17,9 @@ from paraagent.agents.transcript import Tokens, Transcriber
 from paraagent.config import EnvConfig
 from paraagent.message import Completion
 from paraagent.seeds import derive
+
+if TYPE_CHECKING:
+    from paraagent.agents.prefix import Prefix
 
 
 class LocalPolicy:
@@ -40,6 +43,8 @@ class LocalPolicy:
         self.transcriber = Transcriber(tokenizer)
         self.max_new_tokens = config.max_new_tokens
         self.max_context = min(config.max_context_tokens, self.model.config.max_position_embeddings)
+        self.read: Prefix | None = None
+        """What the model has read of the last batch."""
         self.stop = sorted({self.transcriber.end, tokenizer.convert_tokens_to_ids(END_OF_TEXT)} - {None})
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
@@ -68,27 +73,34 @@ class LocalPolicy:
         """Continue each prompt by 1 to `budgets[i]` tokens, up to and with a stop token; greedy at temperature 0."""
         import torch
 
+        from paraagent.agents.prefix import Prefix, padded
+
         if not prompts:
             return []
-        width, filler = max(map(len, prompts)), self.stop[0]
-        missing = [width - len(prompt) for prompt in prompts]
-        device = self.model.device
-        ids = torch.tensor([[filler] * n + list(p) for n, p in zip(missing, prompts, strict=True)], device=device)
-        mask = torch.tensor([[0] * n + [1] * (width - n) for n in missing], device=device)
+        known, self.read = self.read and self.read.before(prompts), None
+        prefix = known or Prefix.empty(self.model, len(prompts))
+        filler = self.stop[0]
+        new = [prompt[len(ids) :] for prompt, ids in zip(prompts, prefix.ids, strict=True)]
+        ids, mask = padded(new, filler, self.model.device)
+        mask = torch.cat([prefix.mask, mask], 1)
         choice: dict[str, Any] = {"do_sample": False}
         if self.temperature:
             choice = {"do_sample": True, "temperature": self.temperature, "top_k": 0, "top_p": 1.0}
         with torch.inference_mode(), torch.random.fork_rng():
             torch.manual_seed(seed)
             written = self.model.generate(
-                input_ids=ids,
+                input_ids=torch.cat([prefix.mask.new_full(prefix.mask.shape, filler), ids], 1),
                 attention_mask=mask,
+                cache=prefix.cache,
                 max_new_tokens=max(budgets),
                 eos_token_id=self.stop,
                 pad_token_id=filler,
                 **choice,
             )
-        return [self._cut(row, budget) for row, budget in zip(written[:, width:].tolist(), budgets, strict=True)]
+            sampled = written[:, mask.shape[1] :].tolist()
+            cut = [self._cut(row, budget) for row, budget in zip(sampled, budgets, strict=True)]
+            self.read = prefix.extended(prompts, mask, cut)
+        return cut
 
     def _cut(self, ids: list[int], budget: int) -> list[int]:
         """Up to and with the first stop token, and within the row's own budget."""

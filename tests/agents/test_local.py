@@ -66,6 +66,40 @@ def test_ragged_rows_decode_like_one_row_alone(exact: LanguageModel) -> None:
         assert ids == alone[:end]
 
 
+def test_a_turn_reads_only_what_is_new_and_writes_what_a_fresh_reader_writes(exact: LanguageModel) -> None:
+    chance = random.Random(1)
+
+    def some(size: int) -> list[int]:
+        return [chance.randrange(298) for _ in range(size)]
+
+    policy = _policy(exact, stop=299)
+    prompts = [some(size) for size in (43, 70, 41, 51)]
+    budgets = [9, 2, 14, 5]
+    read = []
+    hook = exact.model.get_input_embeddings().register_forward_hook(lambda _, args, __: read.append(args[0].shape))
+    try:
+        for kept in ([0, 1, 2, 3], [3, 0, 2], [2, 1], [1]):
+            prompts, budgets = [prompts[row] for row in kept], [budgets[row] for row in kept]
+            read.clear()
+            written = policy._sample(prompts, budgets, seed=0)
+            first = read[0]
+            for prompt, budget, ids in zip(prompts, budgets, written, strict=True):
+                assert ids == _reference(exact, prompt, budget)[: len(ids)]
+                assert len(ids) == budget or ids[-1] == 299
+            new = [some(size) for size in (6, 30, 1, 12)][: len(prompts)]
+            assert first[1] <= (70 if len(kept) == 4 else 31), "a later turn reads the observation and one own token"
+            prompts = [prompt + ids + more for prompt, ids, more in zip(prompts, written, new, strict=True)]
+    finally:
+        hook.remove()
+
+
+def test_a_prompt_that_begins_otherwise_is_read_anew(exact: LanguageModel) -> None:
+    policy = _policy(exact, stop=299)
+    [first] = policy._sample([[5, 6, 7, 8]], [6], seed=0)
+    changed = [5, 6, 9, 8, *first, 11]
+    assert policy._sample([changed], [6], seed=0) == [_reference(exact, changed, 6)]
+
+
 def test_a_stop_token_ends_its_row_and_no_other(exact: LanguageModel) -> None:
     prompts = [[5, 6, 7], [50, 60, 70, 80]]
     free = [_reference(exact, prompt, 8) for prompt in prompts]

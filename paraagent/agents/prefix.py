@@ -1,0 +1,80 @@
+"""What a model has read already: keys and values, kept from one turn to the next.
+
+A conversation only grows, so each turn begins with the tokens of the turn before. Kept, a turn costs its new tokens
+and not the whole conversation once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class Prefix(NamedTuple):
+    """The rows of a batch that were read. Padding may stand anywhere: the mask says where."""
+
+    ids: list[list[int]]
+    """What was read of each row."""
+    mask: torch.Tensor
+    """Shape (rows, columns), 0 at padding."""
+    cache: DynamicCache
+
+    @classmethod
+    def empty(cls, model: PreTrainedModel, rows: int) -> Prefix:
+        """Nothing read of any of `rows` rows."""
+        mask = torch.zeros(rows, 0, dtype=torch.long, device=model.device)
+        return cls([[] for _ in range(rows)], mask, DynamicCache(config=model.config))
+
+    def before(self, prompts: Sequence[Sequence[int]]) -> Prefix | None:
+        """The rows that begin `prompts`, without columns of padding alone; None where a prompt begins with none.
+
+        The cache changes hands: this prefix is not to be used any more.
+        """
+        if any(type(layer) is not DynamicLayer for layer in self.cache.layers):
+            return None  # a sliding window forgets, so its columns are not those of the mask
+        rows = [self._row(prompt) for prompt in prompts]
+        if None in rows:
+            return None
+        chosen = torch.tensor(rows, device=self.mask.device)
+        mask = self.mask[chosen]
+        columns = mask.argsort(dim=1, stable=True)[:, mask.shape[1] - int(mask.sum(1).max()) :]
+        for layer in self.cache.layers:
+            layer.keys = layer.keys[chosen[:, None], :, columns].transpose(1, 2)
+            layer.values = layer.values[chosen[:, None], :, columns].transpose(1, 2)
+        return Prefix([self.ids[row] for row in chosen.tolist()], mask.gather(1, columns), self.cache)
+
+    def _row(self, prompt: Sequence[int]) -> int | None:
+        begins = (row for row, ids in enumerate(self.ids) if len(ids) < len(prompt) and [*prompt[: len(ids)]] == ids)
+        return max(begins, key=lambda row: len(self.ids[row]), default=None)
+
+    def extended(
+        self, prompts: Sequence[Sequence[int]], mask: torch.Tensor, written: Sequence[Sequence[int]]
+    ) -> Prefix:
+        """After `prompts` were read and `written` sampled, the last column of which was not read.
+
+        Args:
+            prompts: the whole prompts, this prefix included.
+            mask: shape (rows, columns of prompts), 0 at padding.
+            written: the tokens of each row that count, from the first sampled column on.
+        """
+        read = self.cache.get_seq_length() - mask.shape[1]
+        kept = [list(ids[:read]) for ids in written]
+        sampled = torch.tensor([[1] * len(ids) + [0] * (read - len(ids)) for ids in kept], device=mask.device)
+        joined = torch.cat([mask, sampled.reshape(len(kept), read).to(mask.dtype)], 1)
+        return Prefix([[*prompt, *ids] for prompt, ids in zip(prompts, kept, strict=True)], joined, self.cache)
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """`rows` and their mask, padded on the left; each of shape (rows, longest row)."""
+    width = max(map(len, rows))
+    missing = [width - len(row) for row in rows]
+    ids = torch.tensor([[filler] * n + list(row) for n, row in zip(missing, rows, strict=True)], device=device)
+    mask = torch.tensor([[0] * n + [1] * (width - n) for n in missing], device=device)
+    return ids, mask

@@ -28,6 +28,7 @@ class CompiledTool:
         "_sparse",
         "alike",
         "is_list",
+        "list_path",
         "lists",
         "meaning",
         "optional",
@@ -55,8 +56,10 @@ class CompiledTool:
         properties = self.returns.get("properties")
         self.roles = tuple(roles(properties)) if self.is_list and isinstance(properties, dict) else ()
         required = set(tool.required)
-        self.required = tuple(name for name in sorted(required) if not _presentation(name))
-        optional = [name for name in tool.properties if name not in required and not _presentation(name)]
+        paging = self.lists.paging if self.is_list else frozenset()
+        telling = [name for name in sorted(tool.properties) if name not in paging and not _presentation(name)]
+        self.required = tuple(name for name in telling if name in required)
+        optional = [name for name in telling if name not in required]
         self.optional = frozenset(
             name for name in optional if not self.required or set(words(name)[-1:]) & _IDENTIFYING
         )
@@ -67,7 +70,8 @@ class CompiledTool:
         lists = self.lists if self.tool.effect == "read" else None
         compiler = Compiler(plan, self.meaning, lists, sparse=sparse)
         generator = compiler.compile(self.returns, entity=entity)
-        self.is_list = compiler.is_list
+        self.list_path = compiler.list_path or ()
+        self.is_list = compiler.list_path is not None
         self.weak = self.weak or compiler.weak
         return generator
 

@@ -53,8 +53,8 @@ class Compiler:
     ) -> None:
         self._echo, self._meaning, self._lists = echo, meaning, lists
         self._sparse = sparse
-        self.is_list = False
-        """Whether what was compiled shows a list of what the tool is about."""
+        self.list_path: tuple[str, ...] | None = None
+        """Where in the result what the tool lists stands; None where it lists nothing."""
         self.weak = False
         """Whether it shows something that is told apart only within its place."""
 
@@ -95,7 +95,7 @@ class Compiler:
         base = {key: value for key, value in schema.items() if key != union}
         branches = [branch for branch in schema[union] if isinstance(branch, dict)]
         branches.sort(key=lambda branch: branch.get("type") == "null")
-        valid, made, scene = check_of(schema), None, Scene(Session(0, None), {}, {}, "")
+        valid, made, scene = check_of(schema), None, Scene(Session(0, None), {}, {}, {})
         for branch in branches:
             generator = self._compile(merged({**base, "allOf": [*base.get("allOf", []), branch]}), place)
             made = made or generator
@@ -200,11 +200,11 @@ class Compiler:
         about = [name for name in arrays if self._meaning is not None and self._meaning.is_about(name)]
         if about:
             return about[0]
-        paged = self._lists is not None and (self._lists.pages or self._lists.limits)
+        paged = self._lists is not None and (self._lists.pages or self._lists.limit)
         return arrays[0] if len(arrays) == 1 and paged else None
 
     def _is_members(self, place: Place) -> bool:
-        return self._lists is not None and place.members and not self.is_list
+        return self._lists is not None and place.members and self.list_path is None
 
     def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
         """Whether an object in a field is what the whole result is about."""
@@ -225,7 +225,7 @@ class Compiler:
 
     def _field(self, name: str, schema: Any, place: Place, wrapper: bool) -> Node:
         inner = place.inside(name, self._is_same(name, schema, wrapper))
-        if place.primary and self._lists is not None and not self.is_list:
+        if place.primary and self._lists is not None and self.list_path is None:
             inner.members = name == place.listing
         generator = self._reference(name, schema, place) or self._compile(schema, inner)
         if self._echo is None or place.within:
@@ -246,7 +246,7 @@ class Compiler:
 
     def _members(self, schema: Schema, place: Place) -> Node:
         """The things that the tool lists: what is there, what was made, in the window that the call asks for."""
-        self.is_list = True
+        self.list_path = tuple(place.path.split(".")[1:])
         inner = place.element(None)
         inner.member = True
         item = self._compile(schema.get("items", {}), inner)

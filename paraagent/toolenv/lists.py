@@ -69,21 +69,23 @@ class ListPlan:
     def __init__(self, tool: ToolInterface, meaning: Meaning) -> None:
         kinds = {name: scalar_type(schema) for name, schema in tool.properties.items() if isinstance(schema, dict)}
         whole = [name for name, kind in kinds.items() if kind == "integer" or kind == "number"]
-        self._limit = _first(whole, _LIMIT)
-        self._number = _first(whole, _NUMBER)
-        self._offset = _first(whole, _OFFSET)
+        self.limit = _first(whole, _LIMIT)
+        self.number = _first(whole, _NUMBER)
+        self.offset = _first(whole, _OFFSET)
         self.token = _first([name for name, kind in kinds.items() if kind in ("string", "any")], _TOKEN)
+        self.first_offset = 1 if self.offset and tool.properties[self.offset].get("minimum") == 1 else 0
+        self.first_number = 0 if self.number and _counts_from_nought(tool.properties[self.number]) else 1
         self._strict = self.token not in tool.required
-        self.limits = self._limit is not None
-        self.pages = bool(self.token or self._number or self._offset)
+        self.pages = bool(self.token or self.number or self.offset)
         taken = {each.name for each in meaning.taken}
-        presentation = {self._limit, self._number, self._offset, self.token}
+        self.paging = frozenset(name for name in (self.limit, self.number, self.offset, self.token) if name)
+        """Parameters that say how much of the list is shown."""
         self.filters = tuple(
             (name, folded(name))
             for name, kind in kinds.items()
             if (kind in _SCALARS or "enum" in tool.properties[name])
             and name not in taken
-            and name not in presentation
+            and name not in self.paging
             and name not in tool.required
             and folded(name) not in _UNIQUE | PRESENTATION
         )
@@ -92,13 +94,13 @@ class ListPlan:
     def page(self, arguments: Mapping[str, Any]) -> Page:
         """What the arguments ask for; without a limit a page of `PAGE`, or everything where the tool has no pages."""
         limit = PAGE if self.pages else 1 << 20
-        if self._limit is not None and _is_whole(arguments.get(self._limit)):
-            limit = max(int(arguments[self._limit]), 0)
+        if self.limit is not None and _is_whole(arguments.get(self.limit)):
+            limit = max(int(arguments[self.limit]), 0)
         offset = 0
-        if self._offset is not None and _is_whole(arguments.get(self._offset)):
-            offset = max(int(arguments[self._offset]), 0)
-        elif self._number is not None and _is_whole(arguments.get(self._number)):
-            offset = max(int(arguments[self._number]) - 1, 0) * limit
+        if self.offset is not None and _is_whole(arguments.get(self.offset)):
+            offset = max(int(arguments[self.offset]) - self.first_offset, 0)
+        elif self.number is not None and _is_whole(arguments.get(self.number)):
+            offset = max(int(arguments[self.number]) - self.first_number, 0) * limit
         return Page(offset, limit, arguments.get(self.token) if self.token else None)
 
     def window(self, page: Page, total: int, least: int, name: Callable[[int], str]) -> Window:
@@ -166,6 +168,10 @@ def _same(held: Any, wanted: Any) -> bool:
 
 def _first(names: Sequence[str], known: frozenset[str]) -> str | None:
     return next((name for name in names if folded(name) in known), None)
+
+
+def _counts_from_nought(schema: Mapping[str, Any]) -> bool:
+    return schema.get("default") == 0 or (schema.get("minimum") == 0 and "default" not in schema)
 
 
 def _is_whole(value: Any) -> bool:

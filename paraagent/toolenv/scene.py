@@ -7,7 +7,7 @@ from typing import Any
 
 from paraagent.catalog.entities import Entity
 from paraagent.toolenv.lists import Page, Window
-from paraagent.toolenv.session import Record, Session
+from paraagent.toolenv.session import Place, Record, Session
 
 
 class Scene:
@@ -29,7 +29,7 @@ class Scene:
         "window",
     )
 
-    def __init__(self, session: Session, given: Mapping[str, Any], links: Mapping[Entity, Any], place: str) -> None:
+    def __init__(self, session: Session, given: Mapping[str, Any], links: Mapping[Entity, Any], place: Place) -> None:
         self.session = session
         self.given = given
         """Arguments by folded name."""

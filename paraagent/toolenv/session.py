@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paraagent.catalog.entities import Entity
+from paraagent.files import canonical_json
 from paraagent.seeds import derive
 from paraagent.toolenv.meaning import STANDING, WEAK, Kind
 
+Place = Mapping[str, Any]
+"""Where a thing lies, by what says so."""
 _NOTHING: Mapping[Any, Any] = {}
 
 
@@ -60,21 +63,22 @@ class Session:
     def __init__(self, seed: int, issued: Iterable[Any] | None) -> None:
         self.seed = seed
         self._given = None if issued is None else set(map(str, issued))
-        self._known: dict[tuple[Entity, str, str], Record | None] = {}
+        self._known: dict[tuple[Entity, str], list[tuple[Place, Record | None]]] = {}
+        """By value: the things that it identifies, each in its place; None for one that was only referred to."""
         self._made: dict[Kind, list[Record]] = {}
         self._single: dict[int, Record] = {}
         self.written: dict[int, Written] = {}
         """By the key of the thing, in the order in which they were first written."""
 
-    def find(self, entity: Entity, value: Any, place: str = "") -> Record | None:
+    def find(self, entity: Entity, value: Any, place: Place = _NOTHING) -> Record | None:
         """The thing that a value identifies, None where this world and the task never issued the value."""
-        text, place = str(value), place if entity.attribute in WEAK else ""
-        for key in ((entity, text, place), (entity, text, "")):
-            if key in self._known:
-                return self._known[key] or self._make(key, value)
+        found = self._look(entity, value, place)
+        if found is not None:
+            return found[1] or self._make(entity, value, place)
+        text = str(value)
         if self._given is not None and text not in self._given and text.lower() not in STANDING:
             return None
-        return self._make((entity, text, place), value)
+        return self._make(entity, value, place)
 
     def give(self, values: Iterable[Any]) -> None:
         """Note values that something other than this world showed."""
@@ -83,17 +87,23 @@ class Session:
 
     def issue(self, entity: Entity, value: Any) -> None:
         """Note that a value was shown."""
-        self._known.setdefault((entity, str(value), ""), None)
+        if (entity, str(value)) not in self._known:
+            self._known[entity, str(value)] = [(_NOTHING, None)]
 
-    def identify(self, record: Record, entity: Entity, value: Any, place: str = "") -> None:
+    def identify(self, record: Record, entity: Entity, value: Any, place: Place = _NOTHING) -> None:
         """Note that a value was shown as one that identifies this thing."""
         record.ids[entity] = value
-        self._known[(entity, str(value), place if entity.attribute in WEAK else "")] = record
+        known = self._known.setdefault((entity, str(value)), [])
+        if entity.attribute not in WEAK:
+            known[:] = [(_NOTHING, record)]
+        else:
+            known[:] = [each for each in known if each[0] != place]
+            known.append((place, record))
 
-    def seen(self, entity: Entity, value: Any, place: str) -> Record:
+    def seen(self, entity: Entity, value: Any, place: Place) -> Record:
         """The thing with this value, made where it is new: for values that the world itself gives."""
-        key = (entity, str(value), place if entity.attribute in WEAK else "")
-        return self._known.get(key) or self._make(key, value)
+        found = self._look(entity, value, place)
+        return (found and found[1]) or self._make(entity, value, place)
 
     def single(self, key: int) -> Record:
         """The one thing of a kind in its place, such as the settings of an account."""
@@ -118,9 +128,22 @@ class Session:
         """How many things were made: the name of the next one."""
         return sum(map(len, self._made.values()))
 
-    def _make(self, key: tuple[Entity, str, str], value: Any) -> Record:
-        entity, text, place = key
-        record = Record(derive(self.seed, *entity, text, place))
-        record.ids[entity] = value
-        self._known[key] = record
+    def _look(self, entity: Entity, value: Any, place: Place) -> tuple[Place, Record | None] | None:
+        """What is known of a value: in this very place, else in one that may be the same, said in other words."""
+        known = self._known.get((entity, str(value)))
+        if known is None or entity.attribute not in WEAK:
+            return known[0] if known else None
+        same = next((each for each in known if each[0] == place), None)
+        return same or next((each for each in known if _may_be_one(each[0], place)), None)
+
+    def _make(self, entity: Entity, value: Any, place: Place) -> Record:
+        weak = entity.attribute in WEAK
+        where = canonical_json(place).decode() if weak and place else ""
+        record = Record(derive(self.seed, *entity, str(value), where))
+        self.identify(record, entity, value, place)
         return record
+
+
+def _may_be_one(first: Place, second: Place) -> bool:
+    """Whether nothing that both places say differs."""
+    return all(str(first[name]) == str(second[name]) for name in first.keys() & second.keys())

@@ -14,7 +14,7 @@ from paraagent.toolenv.identifiers import singular
 from paraagent.toolenv.meaning import WEAK, scalar_type
 from paraagent.toolenv.node import SHIFT, Node
 from paraagent.toolenv.scene import Scene
-from paraagent.toolenv.session import Record
+from paraagent.toolenv.session import Place, Record
 from paraagent.toolenv.shapes import Check, check_of
 from paraagent.toolenv.values import MASK, Leaf, mix, number_leaf, pick, text_leaf
 from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
@@ -63,9 +63,9 @@ class Thing:
     def __call__(self, key: int, now: int, scene: Scene) -> dict[str, Any]:
         if self._target and scene.target is not None:
             return self.show(scene.target, now, scene, scene.given, scene.place)
-        return self.show(self.record(key, now, scene, ""), now, scene)
+        return self.show(self.record(key, now, scene, _NOTHING), now, scene)
 
-    def record(self, key: int, now: int, scene: Scene, place: str) -> Record:
+    def record(self, key: int, now: int, scene: Scene, place: Place) -> Record:
         """The thing that stands here: one that the call or its holder refers to, else the one of this key."""
         best = self._best
         if best is None:
@@ -77,7 +77,7 @@ class Thing:
         return scene.session.seen(best.entity, best.value(key, now, scene.links), place)
 
     def show(
-        self, record: Record, now: int, scene: Scene, given: Mapping[str, Any] = _NOTHING, place: str = ""
+        self, record: Record, now: int, scene: Scene, given: Mapping[str, Any] = _NOTHING, place: Place = _NOTHING
     ) -> dict[str, Any]:
         """The object; `given` are arguments that show in it without being written."""
         key, outer = record.key, scene.record
@@ -109,7 +109,7 @@ class Thing:
                 yield name, value
 
 
-def _identify(record: Record, field: Field, said: Mapping[str, Any], now: int, scene: Scene, place: str) -> Any:
+def _identify(record: Record, field: Field, said: Mapping[str, Any], now: int, scene: Scene, place: Place) -> Any:
     identity = field.identity
     assert identity is not None
     entity, value = identity.entity, record.ids.get(identity.entity)

@@ -18,7 +18,6 @@ from typing import Any
 
 from paraagent.catalog.entities import Entity
 from paraagent.catalog.interface import ToolInterface
-from paraagent.files import canonical_json
 from paraagent.paraact.executor import ToolError
 from paraagent.seeds import derive
 from paraagent.toolenv.compiled import CompiledTool, compiled_tool
@@ -26,7 +25,7 @@ from paraagent.toolenv.identifiers import folded
 from paraagent.toolenv.lists import fill
 from paraagent.toolenv.meaning import Meaning, Taken, fold_given
 from paraagent.toolenv.scene import Scene
-from paraagent.toolenv.session import Record, Session
+from paraagent.toolenv.session import Place, Record, Session
 from paraagent.toolenv.words import GENERAL_NAMES
 from paraagent.trace import Change
 
@@ -101,7 +100,7 @@ class World:
         for each, value in taken:
             if not each.own and not isinstance(value, list):
                 links[each.entity] = value
-        place = _place(meaning, links, arguments) if compiled.weak else ""
+        place = _place(meaning, links, arguments) if compiled.weak else {}
         scene = Scene(self.session, fold_given(arguments, meaning.kind), links, place)
         around = {}
         for each, value in taken:
@@ -118,7 +117,7 @@ class World:
         return scene
 
     def _find(self, taken: Taken, value: Any, scene: Scene) -> Record:
-        record = self.session.find(taken.entity, value, scene.place if taken.own else "")
+        record = self.session.find(taken.entity, value, scene.place if taken.own else {})
         if record is None or record.deleted:
             raise _absent(taken, value)
         return record
@@ -176,11 +175,10 @@ class World:
         raise UnsatisfiableError(f"no value satisfies the result schema of {compiled.tool.name}")
 
 
-def _place(meaning: Meaning, links: Mapping[Entity, Any], arguments: Mapping[str, Any]) -> str:
-    """Where the call's thing lies, as text; empty where the call does not say."""
+def _place(meaning: Meaning, links: Mapping[Entity, Any], arguments: Mapping[str, Any]) -> Place:
+    """Where the call's thing lies, as far as the call says."""
     lies_in = {str(entity): value for entity, value in links.items()}
-    lies_in |= {folded(name): arguments[name] for name in meaning.untyped if name in arguments}
-    return canonical_json(lies_in).decode() if lies_in else ""
+    return lies_in | {folded(name): arguments[name] for name in meaning.untyped if name in arguments}
 
 
 def _absent(taken: Taken, value: Any) -> ToolError:

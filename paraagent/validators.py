@@ -1,7 +1,7 @@
-"""Compiled JSON Schema validators that always exist: a `pattern` that the regex engine cannot read is left out.
+"""Compiled JSON Schema validators that always exist: what of a schema cannot be read is left out.
 
-Interfaces come from many hands, and some patterns are written for another dialect (octal escapes, backreferences); such
-a pattern says nothing that could be checked, and must not stop the call.
+Interfaces come from many hands. Some patterns are written for another dialect (octal escapes, backreferences), some
+references lead nowhere; such a part says nothing that could be checked, and must not stop the call. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from jsonschema_rs import Draft202012Validator, ValidationError
 
 
 def compile_validator(schema: Any) -> Draft202012Validator:
-    """The validator of a schema, without what its patterns say where those cannot be read."""
+    """The validator of a schema, without what cannot be read; where it is no schema at all, one that accepts all."""
+    return _compiled(schema) or _compiled(_readable(schema)) or Draft202012Validator(True)
+
+
+def _compiled(schema: Any) -> Draft202012Validator | None:
     try:
-        return Draft202012Validator(schema)
+        return Draft202012Validator(schema, offline=True)
     except (ValidationError, ValueError):
-        return Draft202012Validator(_readable(schema))
+        return None
 
 
 def _readable(schema: Any) -> Any:
@@ -24,15 +28,13 @@ def _readable(schema: Any) -> Any:
         return [_readable(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _readable(part) for key, part in schema.items() if key != "pattern" or _is_pattern(part)}
+    return {key: _readable(part) for key, part in schema.items() if key not in ("pattern", "$ref") or _reads(key, part)}
 
 
-def _is_pattern(part: Any) -> bool:
-    """Whether this is a pattern that can be read, or a property that happens to be called `pattern`."""
+def _reads(key: str, part: Any) -> bool:
+    """Whether this is a pattern or reference that can be read, or a property that happens to be called so."""
     if not isinstance(part, str):
         return True
-    try:
-        Draft202012Validator({"pattern": part})
-    except (ValidationError, ValueError):
-        return False
-    return True
+    if key == "$ref":
+        return part == "#"
+    return _compiled({"pattern": part}) is not None

@@ -24,6 +24,10 @@ from paraagent.trace import Family
 
 MAX_BLOCKS = 16
 """Blocks of one turn that are read; more are left out and make the turn ill-formed."""
+MAX_BLOCK_CHARS = 100_000
+"""A longer search or call is not carried out."""
+_NAME_CHARS = 64
+"""Characters that a tool's name may have."""
 
 _OPEN = re.compile(r"<(think|plan|search_tool|tool_call|answer)>")
 _OPEN_BLOCK = re.compile(r"<(?:search_tool|tool_call|answer)>")
@@ -197,6 +201,11 @@ def _read(text: str, tag: str, start: int, as_json: bool) -> tuple[Any, str, str
 
 
 def _block(tag: str, content: str, value: Any, unclosed: str, fault: str) -> Block:
+    too_long = ""
+    if len(content) > MAX_BLOCK_CHARS:
+        too_long = f"{len(content)} characters are too many: a block has at most {MAX_BLOCK_CHARS}"
+    if tag == "search_tool" and too_long:
+        return SearchBlock("", "", too_long)
     if tag == "search_tool":
         slot, colon, need = (part.strip() for part in content.partition(":"))
         if not colon:
@@ -207,7 +216,7 @@ def _block(tag: str, content: str, value: Any, unclosed: str, fault: str) -> Blo
         return AnswerBlock(content, unclosed or ("" if content else "the answer is empty"))
     if unclosed or fault:
         return CallBlock("", {}, unclosed or f'{fault}; write {{"name": …, "arguments": {{…}}}}')
-    return _call(value)
+    return CallBlock(_call(value).name[:_NAME_CHARS], {}, too_long) if too_long else _call(value)
 
 
 def _call(value: Any) -> CallBlock:

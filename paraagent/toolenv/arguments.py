@@ -18,8 +18,11 @@ from paraagent.trace import ErrorInfo
 from paraagent.validators import compile_validator
 
 _CACHED_TOOLS = 8_192
+_SHOWN_FAULTS = 20
 _SHOWN_CHOICES = 12
 _SHOWN_CHARS = 60
+_LONGEST_NAME = 100
+"""Characters of a name beyond which nothing is near it."""
 _NAMES = {
     dict: "object",
     list: "array",
@@ -40,10 +43,12 @@ def check_arguments(tool: ToolInterface, arguments: dict[str, Any]) -> ErrorInfo
         unknown = [name for name in arguments if name not in tool.properties]
     if not unknown and validator.is_valid(arguments):
         return None
-    faults = [_unknown(name, tool) for name in unknown]
-    faults += [_fault(error) for error in validator.iter_errors(arguments) if not _is_unknown(error)]
-    unique = list(dict.fromkeys(faults))
-    return ErrorInfo(type="InvalidRequestError", msg=f"{tool.name}: {'; '.join(unique)}.")
+    faults = [_unknown(name, tool) for name in unknown[:_SHOWN_FAULTS]]
+    wrong = [error for error in validator.iter_errors(arguments) if not _is_unknown(error)]
+    faults += [_fault(error, tool) for error in wrong[:_SHOWN_FAULTS]]
+    left = max(len(unknown) - _SHOWN_FAULTS, 0) + max(len(wrong) - _SHOWN_FAULTS, 0)
+    told = [*dict.fromkeys(faults), *([f"{left} more faults"] if left else [])]
+    return ErrorInfo(type="InvalidRequestError", msg=f"{tool.name}: {'; '.join(told)}.")
 
 
 def _validator(tool: ToolInterface) -> Draft202012Validator:
@@ -62,28 +67,51 @@ def _is_unknown(error: ValidationError) -> bool:
 
 
 def _unknown(name: str, tool: ToolInterface) -> str:
+    said = repr(_short(name))
     spellings = {folded(known): known for known in sorted(tool.properties)}
-    near = get_close_matches(folded(name), list(spellings), n=1, cutoff=0.6)
+    near = get_close_matches(folded(name), list(spellings), n=1) if len(name) <= _LONGEST_NAME else []
     if near:
-        return f"unknown parameter {name!r}, did you mean {spellings[near[0]]!r}?"
+        return f"unknown parameter {said}, did you mean {spellings[near[0]]!r}?"
     if not tool.properties:
-        return f"unknown parameter {name!r}, this tool takes none"
-    return f"unknown parameter {name!r}, the parameters are {_listed(sorted(tool.properties))}"
+        return f"unknown parameter {said}, this tool takes none"
+    return f"unknown parameter {said}, the parameters are {_listed(sorted(tool.properties))}"
 
 
-def _fault(error: ValidationError) -> str:
+def _fault(error: ValidationError, tool: ToolInterface) -> str:
     kind, where = error.kind, _where(error.instance_path)
     if isinstance(kind, ValidationErrorKind.Required):
-        return f"missing required parameter {_where([*error.instance_path, kind.property])}"
+        schema = {} if error.instance_path else tool.properties.get(kind.property)
+        return f"missing required parameter {_where([*error.instance_path, kind.property])}{_expected(schema)}"
+    got = f"got {_shown(error.instance)}"
     if isinstance(kind, ValidationErrorKind.Type):
-        return f"parameter {where} must be of type {' or '.join(kind.types)}, got {_shown(error.instance)}"
+        return f"parameter {where} must be of type {' or '.join(kind.types)}, {got}"
     if isinstance(kind, ValidationErrorKind.Enum):
-        return f"parameter {where} must be one of {_listed(kind.options)}, got {_shown(error.instance)}"
+        return f"parameter {where} must be one of {_listed(_nearest(error.instance, kind.options))}, {got}"
     if isinstance(kind, ValidationErrorKind.Pattern):
-        return f"parameter {where} must match the pattern {kind.pattern}, got {_shown(error.instance)}"
+        return f"parameter {where} must match the pattern {_short(kind.pattern)}, {got}"
     if isinstance(kind, ValidationErrorKind.AdditionalProperties):
         return f"parameter {where} has no field {_listed(kind.unexpected)}"
-    return f"parameter {where}: {error.message}"
+    whole, shown = orjson.dumps(error.instance).decode(), _shown(error.instance)
+    return f"parameter {where}: {error.message.replace(whole, shown) if len(whole) > _SHOWN_CHARS else error.message}"
+
+
+def _expected(schema: Any) -> str:
+    """What a missing parameter should be, as far as its schema says: ` (one of asc, desc)`, ` (integer)`."""
+    if not isinstance(schema, dict):
+        return ""
+    if schema.get("enum"):
+        return f" (one of {_listed(schema['enum'])})"
+    kinds = schema.get("type", [])
+    return f" ({' or '.join([kinds] if isinstance(kinds, str) else kinds)})" if kinds else ""
+
+
+def _nearest(value: Any, choices: list[Any]) -> list[Any]:
+    """The allowed values, those most like the wrong one first where not all can be named."""
+    if len(choices) <= _SHOWN_CHOICES or not isinstance(value, str):
+        return choices
+    names = [choice for choice in choices if isinstance(choice, str)]
+    near = get_close_matches(value[:_LONGEST_NAME], names, n=3)
+    return [*near, *(choice for choice in choices if choice not in near)]
 
 
 def _where(path: list[Any]) -> str:
@@ -93,14 +121,15 @@ def _where(path: list[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = orjson.dumps(value).decode()
-    short = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
-    return f"{_NAMES.get(type(value), 'value')} {short}"
+    return f"{_NAMES.get(type(value), 'value')} {_short(orjson.dumps(value).decode())}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
 def _listed(values: list[Any]) -> str:
-    shown = ", ".join(
-        value if isinstance(value, str) else orjson.dumps(value).decode() for value in values[:_SHOWN_CHOICES]
-    )
+    texts = [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values[:_SHOWN_CHOICES]]
+    shown = ", ".join(map(_short, texts))
     left = len(values) - _SHOWN_CHOICES
     return f"{shown} and {left} more" if left > 0 else shown

@@ -56,9 +56,12 @@ class Recordings:
         self._exact: dict[_Key, bytes] = {}
         self._alike: dict[_Key, bytes] = {}
         for path in paths:
-            for row in _rows(path):
-                kept = orjson.dumps({"response": row.response, "error": row.error and row.error.model_dump()})
-                exact, alike = _keys(row.tool, row.arguments)
+            for where, row in _rows(path):
+                try:
+                    kept = orjson.dumps({"response": row.response, "error": row.error and row.error.model_dump()})
+                    exact, alike = _keys(row.tool, row.arguments)
+                except (orjson.JSONEncodeError, RecursionError):
+                    raise UsageError(f"{where}: nested too deep") from None
                 self._exact.setdefault(exact, kept)
                 self._alike.setdefault(alike, kept)
 
@@ -120,31 +123,32 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _rows(path: Path) -> Iterator[_Row]:
+def _rows(path: Path) -> Iterator[tuple[str, _Row]]:
+    """Every row with where it stands."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
-    for number, where, raw in rows:
+    for where, raw in rows:
         try:
-            yield _Row.model_validate(raw)
+            yield where, _Row.model_validate(raw)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"]))
             said = fault["msg"].removeprefix("Value error, ")
-            raise UsageError(f"{path}, {where} {number}: {place + ': ' if place else ''}{said}") from None
+            raise UsageError(f"{where}: {place + ': ' if place else ''}{said}") from None
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, str, Any]]:
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                yield number, "line", orjson.loads(line)
+                yield f"{path}, line {number}", orjson.loads(line)
             except orjson.JSONDecodeError as error:
                 torn = "" if line.endswith(b"\n") else ", which seems to be torn off: record that call again or cut it"
                 raise UsageError(f"{path}, line {number} is not JSON ({error.msg}){torn}") from None
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, str, Any]]:
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -155,7 +159,8 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, str, Any]]:
             for batch in file.iter_batches(columns=columns):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, "row", {name: _value(name, text) for name, text in row.items() if text is not None}
+                    values = {name: _value(name, text) for name, text in row.items() if text is not None}
+                    yield f"{path}, row {number}", values
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{path}, row {number} holds a text that is not JSON ({error.msg})") from None
     except (pa.ArrowException, OSError) as error:

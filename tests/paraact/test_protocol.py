@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraagent.paraact.protocol import (
+    MAX_BLOCK_CHARS,
     MAX_BLOCKS,
     AnswerBlock,
     CallBlock,
@@ -196,3 +197,14 @@ def test_what_is_written_reads_back_the_same(turn: ParsedTurn) -> None:
 def test_a_turn_that_the_grammar_cannot_say_is_not_written(turn: ParsedTurn) -> None:
     with pytest.raises(ValueError, match="turn grammar"):
         render(turn)
+
+
+def test_a_block_that_is_too_long_is_refused_and_its_siblings_stand() -> None:
+    long = CALL.replace('"a"', '"' + "a" * MAX_BLOCK_CHARS + '"')
+    turn = parse(THINK + long + SEARCH.replace("mail:", "m" * MAX_BLOCK_CHARS) + CALL)
+    call, search, last = turn.blocks
+    assert isinstance(call, CallBlock)
+    assert (call.name, call.arguments) == ("send", {})
+    assert "characters are too many: a block has at most 100000" in call.problem
+    assert "characters are too many" in search.problem
+    assert last == CallBlock("send", {"to": "a"})

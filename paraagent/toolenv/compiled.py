@@ -53,8 +53,7 @@ class CompiledTool:
         self.lists = ListPlan(tool, self.meaning)
         self.is_list = False
         self._full = self._compile(sparse=False)
-        properties = self.returns.get("properties")
-        self.roles = tuple(roles(properties)) if self.is_list and isinstance(properties, dict) else ()
+        self.roles = tuple(roles(self.returns)) if self.is_list else ()
         required = set(tool.required)
         paging = self.lists.paging if self.is_list else frozenset()
         telling = [name for name in sorted(tool.properties) if name not in paging and not _presentation(name)]

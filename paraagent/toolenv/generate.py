@@ -15,7 +15,7 @@ from paraagent.files import canonical_json
 from paraagent.toolenv.echo import KEYS, EchoPlan
 from paraagent.toolenv.identifiers import folded, words
 from paraagent.toolenv.lists import ListPlan, matches
-from paraagent.toolenv.meaning import WEAK, Meaning, rank
+from paraagent.toolenv.meaning import WEAK, Meaning
 from paraagent.toolenv.node import SHIFT, Node, constant
 from paraagent.toolenv.place import Place
 from paraagent.toolenv.scene import Scene
@@ -81,7 +81,9 @@ class Compiler:
         if kind == "object":
             return self._object(schema, place)
         if kind == "array":
-            return self._members(schema, place) if self._is_members(place) else self._array(schema, place)
+            if self._is_members(place):
+                return self._members(schema, place)
+            return self._written(schema, place) if self._is_written(place) else self._array(schema, place)
         if kind == "string":
             return Node(text_leaf(place.name, place.entity, schema), place.salt)
         if kind in ("integer", "number"):
@@ -135,9 +137,11 @@ class Compiler:
 
     def _thing(self, shown: dict[str, Any], place: Place, wrapper: bool) -> Thing | None:
         """The object as a thing; None where it only holds others or says nothing of what it is."""
-        own = self._own(shown, place)
+        own, part = self._own(shown, place), ""
+        if not own and (place.primary or place.member):
+            part, own = self._part(shown, place, wrapper)
         if place.primary:
-            inner = any(self._is_same(name, field, wrapper) for name, field in shown.items())
+            inner = not part and any(self._is_same(name, field, wrapper) for name, field in shown.items())
             if inner or place.listing is not None:
                 return None
         elif not own and not place.member:
@@ -147,12 +151,23 @@ class Compiler:
         fields = []
         for name, schema in shown.items():
             names = tuple(dict.fromkeys([*self._sources(name, place), *_aliases(name, noun)]))
-            generator = self._compile(schema, inside.inside(name, same=False))
-            if name not in own and (referred := self._reference(name, schema, place)) is not None:
-                generator = referred
-            fields.append(Field(name, generator, names, check_of(schema), own.get(name)))
-        best = min(own.values(), key=lambda each: rank(each.entity), default=None)
-        return Thing(fields, best, target=place.primary)
+            at = inside.inside(name, same=False)
+            at.part = name == part
+            identity = None if part else own.get(name)
+            referred = None if identity else self._reference(name, schema, place, at)
+            fields.append(Field(name, referred or self._compile(schema, at), names, check_of(schema), identity))
+        return Thing(fields, own.values(), target=place.primary, part=place.part)
+
+    def _part(self, shown: dict[str, Any], place: Place, wrapper: bool) -> tuple[str, dict[str, Identity]]:
+        """The field that holds what identifies the object, such as `metadata`, and what does; nothing where none."""
+        for name, schema in shown.items():
+            if isinstance(schema, dict) and kind_of(schema) == "object" and not container(name):
+                if place.primary and self._is_same(name, schema, wrapper):
+                    continue
+                own = self._own(merged(schema).get("properties", {}), place.inside(name, same=False))
+                if own:
+                    return name, own
+        return "", {}
 
     def _sources(self, name: str, place: Place) -> list[str]:
         """Folded names of the arguments that a field of the call's own thing repeats."""
@@ -179,8 +194,8 @@ class Compiler:
                 self.weak = self.weak or typed.entity.attribute in WEAK
         return found
 
-    def _reference(self, name: str, schema: Any, place: Place) -> Node | None:
-        """The generator of a field that identifies another thing."""
+    def _reference(self, name: str, schema: Any, place: Place, inner: Place) -> Node | None:
+        """The generator of a field that identifies another thing; `inner` is the place of the field itself."""
         if self._meaning is None or not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return None
         typed = self._meaning.field(place.field_path(name), schema)
@@ -188,11 +203,11 @@ class Compiler:
             return None
         role = folded(name) if typed.rule == "role" else ""
         if kind_of(schema) != "array":
-            return reference(identity_of(typed.entity, schema, role))
+            return reference(identity_of(typed.entity, schema, role), lasting=not role)
         items = schema.get("items")
         if not isinstance(items, dict) or kind_of(items) not in ("string", "integer") or "enum" in items:
             return None
-        return self._array(schema, place.inside(name, same=False), reference(identity_of(typed.entity, items, role)))
+        return self._array(schema, inner, reference(identity_of(typed.entity, items, role), lasting=False))
 
     def _listing(self, shown: dict[str, Any]) -> str | None:
         """The field that holds what the tool lists."""
@@ -227,7 +242,7 @@ class Compiler:
         inner = place.inside(name, self._is_same(name, schema, wrapper))
         if place.primary and self._lists is not None and self.list_path is None:
             inner.members = name == place.listing
-        generator = self._reference(name, schema, place) or self._compile(schema, inner)
+        generator = self._reference(name, schema, place, inner) or self._compile(schema, inner)
         if self._echo is None or place.within:
             return generator
         sources = tuple(map(folded, self._echo.sources(name, place.owner, primary=place.primary)))
@@ -289,6 +304,24 @@ class Compiler:
         window = lists.window(scene.page, len(rows), least, scene.token)
         scene.window = window
         return rows[window.offset : window.offset + min(window.size, most)]
+
+    def _is_written(self, place: Place) -> bool:
+        return place.members and self._meaning is not None and self._lists is None
+
+    def _written(self, schema: Schema, place: Place) -> Node:
+        """An array that a writing tool answers: what it wrote, alone, where the schema allows that."""
+        inner = place.element(None)
+        inner.member = True
+        thing, several = self._compile(schema.get("items", {}), inner).make, self._array(schema, place)
+        if not isinstance(thing, Thing) or not schema.get("minItems", 0) <= 1 <= schema.get("maxItems", 1):
+            return several
+
+        def written(key: int, now: int, scene: Scene) -> Any:
+            if scene.target is None:
+                return several(key, now, scene)
+            return [thing.show(scene.target, now, scene, scene.given, scene.place)]
+
+        return Node(written)
 
     def _array(self, schema: Schema, place: Place, item: Node | None = None) -> Node:
         first = [self._compile(item, place.element(index)) for index, item in enumerate(schema.get("prefixItems", ()))]

@@ -6,13 +6,14 @@ Which parameter or field plays which part is told from its name and type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from paraagent.catalog.interface import ToolInterface
+from paraagent.catalog.interface import Schema, ToolInterface
 from paraagent.catalog.nouns import word_set
 from paraagent.paraact.executor import ToolError
 from paraagent.toolenv.identifiers import folded
 from paraagent.toolenv.meaning import Meaning, scalar_type
+from paraagent.toolenv.shapes import Check, check_of
 from paraagent.toolenv.words import PRESENTATION
 
 PAGE = 3
@@ -61,6 +62,15 @@ class Window(NamedTuple):
     total: int
     next: str | None
     """Token of what follows; None on the last page."""
+
+
+class Role(NamedTuple):
+    """A field that speaks of the list."""
+
+    path: tuple[str, ...]
+    part: Literal["token", "next", "more", "total", "shown"]
+    required: bool
+    valid: Check
 
 
 class ListPlan:
@@ -119,27 +129,28 @@ class ListPlan:
         return Window(offset, size, total, None if ended else name(offset + size))
 
 
-def roles(properties: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Fields of a list's holder that speak of the list: (path, part played)."""
-    for name, schema in properties.items():
+def roles(holder: Schema, path: tuple[str, ...] = ()) -> Iterator[Role]:
+    """Fields of a list's holder that speak of the list."""
+    for name, schema in holder.get("properties", {}).items():
         if not isinstance(schema, dict):
             continue
         kind, key = scalar_type(schema), folded(name)
+        bare = name in holder.get("required", ())
         if kind in ("string", "any") and key in _NEXT:
-            yield (*path, name), "token" if key in _TOKEN else "next"
+            yield Role((*path, name), "token" if key in _TOKEN else "next", bare, check_of(schema))
         elif kind == "boolean" and key in _MORE:
-            yield (*path, name), "more"
+            yield Role((*path, name), "more", bare, check_of(schema))
         elif kind in ("integer", "number") and key in _TOTAL:
-            yield (*path, name), "total"
+            yield Role((*path, name), "total", bare, check_of(schema))
         elif kind in ("integer", "number") and key in _SHOWN:
-            yield (*path, name), "shown"
-        elif kind == "object" and len(path) < 2 and isinstance(schema.get("properties"), dict):
-            yield from roles(schema["properties"], (*path, name))
+            yield Role((*path, name), "shown", bare, check_of(schema))
+        elif kind == "object" and len(path) < 2:
+            yield from roles(schema, (*path, name))
 
 
-def fill(result: Any, found: Sequence[tuple[tuple[str, ...], str]], window: Window, tokens: bool) -> None:
+def fill(result: Any, found: Sequence[Role], window: Window, tokens: bool) -> None:
     """Let the fields that speak of a list say what it holds."""
-    for (*above, name), role in found:
+    for (*above, name), role, required, valid in found:
         holder = result
         for part in above:
             holder = holder.get(part) if isinstance(holder, dict) else None
@@ -151,8 +162,10 @@ def fill(result: Any, found: Sequence[tuple[tuple[str, ...], str]], window: Wind
             holder[name] = window.total
         elif role == "shown":
             holder[name] = max(min(window.size, window.total - window.offset), 0)
-        elif window.next is None:
+        elif window.next is None and not required:
             del holder[name]
+        elif window.next is None:
+            holder[name] = next((ending for ending in (None, "") if valid(ending)), holder[name])
         elif role == "token" and tokens:
             holder[name] = window.next
 

@@ -18,6 +18,7 @@ class Place:
         "members",
         "name",
         "owner",
+        "part",
         "path",
         "primary",
         "relative",
@@ -53,6 +54,8 @@ class Place:
         """The field that holds what the tool lists."""
         self.member = False
         """It is an element of what the tool lists."""
+        self.part = False
+        """It is a part of the thing that holds it."""
         self.salt = derive(0, "field", relative) | 1
 
     def inside(self, field: str, same: bool) -> Place:

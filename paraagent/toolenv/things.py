@@ -5,13 +5,13 @@ A thing's fields follow from its key and their own place within it, never from w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from paraagent.catalog.entities import Entity
 from paraagent.seeds import derive
 from paraagent.toolenv.identifiers import singular
-from paraagent.toolenv.meaning import WEAK, scalar_type
+from paraagent.toolenv.meaning import WEAK, rank, scalar_type
 from paraagent.toolenv.node import SHIFT, Node
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Place, Record
@@ -49,20 +49,23 @@ class Field(NamedTuple):
 class Thing:
     """The compiled form of an object that is a thing."""
 
-    __slots__ = ("_best", "_by_name", "_fields", "_own", "_target")
+    __slots__ = ("_best", "_by_name", "_fields", "_own", "_part", "_target")
 
-    def __init__(self, fields: list[Field], best: Identity | None, target: bool) -> None:
-        self._best, self._target = best, target
+    def __init__(self, fields: list[Field], own: Collection[Identity], *, target: bool, part: bool) -> None:
+        """`target` says that it is what the call is about; `part`, that it is a part of the thing that holds it."""
+        self._target, self._part, self._own = target, part, tuple(own)
+        self._best = min(own, key=lambda each: rank(each.entity), default=None)
         self._fields = tuple((field.name, *field.node, field.identity and field) for field in fields)
-        self._own = [field.identity for field in fields if field.identity]
         self._by_name: dict[str, list[Field]] = {}
         for field in fields:
             for name in field.names:
                 self._by_name.setdefault(name, []).append(field)
 
     def __call__(self, key: int, now: int, scene: Scene) -> dict[str, Any]:
-        if self._target and scene.target is not None:
-            return self.show(scene.target, now, scene, scene.given, scene.place)
+        record = scene.record if self._part else scene.target if self._target else None
+        if record is not None:
+            given = scene.given if record is scene.target else _NOTHING
+            return self.show(record, now, scene, given, scene.place)
         return self.show(self.record(key, now, scene, _NOTHING), now, scene)
 
     def record(self, key: int, now: int, scene: Scene, place: Place) -> Record:
@@ -116,7 +119,7 @@ def _identify(record: Record, field: Field, said: Mapping[str, Any], now: int, s
     if value is None or not identity.valid(value):
         value = said.get(field.name)
         if value is None:
-            value = identity.value(record.key, now, record.links or scene.links)
+            value = identity.value(record.key, now, {**scene.links, **record.links})
     elif entity.attribute not in WEAK:
         return value  # identified already, and the same everywhere
     scene.session.identify(record, entity, value, place)
@@ -137,14 +140,20 @@ def identity_of(entity: Entity, schema: Any, role: str = "") -> Identity:
     return Identity(entity, leaf, salt, valid)
 
 
-def reference(identity: Identity) -> Node:
-    """A field that refers to another thing: the one that the thing shown is linked to, else one of its own."""
+def reference(identity: Identity, *, lasting: bool) -> Node:
+    """A field that refers to another thing.
+
+    A `lasting` one says where the thing shown lies, or will lie from then on; others are the thing's own, whatever it
+    is linked to.
+    """
     entity, valid = identity.entity, identity.valid
 
     def refer(key: int, now: int, scene: Scene) -> Any:
-        value = scene.known(entity)
+        value = scene.known(entity) if lasting else None
         if value is None or not valid(value):
             value = identity.value(key, now, scene.links)
+            if lasting and scene.record is not None:
+                scene.record.link({entity: value})
         scene.session.issue(entity, value)
         return value
 

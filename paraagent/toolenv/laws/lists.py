@@ -63,7 +63,7 @@ def _paged(compiled: CompiledTool, arguments: Mapping[str, Any], ask: Ask) -> li
     """All pages of one element, one after the other; None where the tool has no way to turn them."""
     lists, found = compiled.lists, list[Any]()
     base: dict[str, Any] = {**arguments, str(lists.limit): 1}
-    token = next((path for path, role in compiled.roles if role == "token"), None)
+    token = next((role.path for role in compiled.roles if role.part == "token"), None)
     if lists.token is not None and token is not None and lists.token not in arguments:
         turn: Any = None
         for _ in range(_PAGES):

@@ -8,6 +8,7 @@ Answers alone are compared: no check looks into the world.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -128,8 +129,11 @@ class _Play:
         """Arguments stand in the fields of their names, but the `id` of a team is no `id` of its repository."""
         meaning, properties = member.compiled.meaning, merged(member.compiled.returns).get("properties", {})
         taken = {each.name: each.entity for each in meaning.taken}
+        spelled = Counter(map(folded, arguments))
         for name, value in arguments.items():
             if name not in result or isinstance(value, list) or not check_of(properties[name])(value):
+                continue
+            if spelled[folded(name)] > 1:
                 continue
             typed = meaning.field(name, properties[name])
             if name not in taken or typed is None or typed.entity == taken[name]:
@@ -159,6 +163,20 @@ class _Play:
         asked = [value] if kind_of(schema) == "array" else value
         return {**arguments, member.own.name: asked} if check_of(schema)(asked) else None
 
+    def _where(self, reader: _Member, thing: Shown | None) -> dict[str, Any]:
+        """The reader's arguments, in the place where the thing itself says that it lies."""
+        if thing is None:
+            return reader.arguments
+        taken = {each.entity: each.name for each in reader.compiled.meaning.taken if each.name in reader.arguments}
+        arguments, properties = dict(reader.arguments), thing.schema.get("properties", {})
+        for field, value in thing.thing.items():
+            typed = reader.compiled.meaning.field(field, properties.get(field, {}))
+            name = taken.get(typed.entity) if typed and typed.rule != "role" and not typed.is_own else None
+            may_differ = name and check_of(properties.get(field, {}))(arguments[name])
+            if name and may_differ and check_of(reader.tool.properties[name])(value):
+                arguments[name] = value
+        return arguments
+
     def _things(self, member: _Member, result: Any) -> list[Shown]:
         return shown(result, member.compiled.returns, member.paths)
 
@@ -187,7 +205,7 @@ class _Play:
     def _reads_alike(self, law: int, thing: Shown, given: Mapping[str, Any]) -> None:
         """Every tool that reads one thing finds it and says the same of it; arguments echo, whatever they are."""
         for reader in self.readers:
-            arguments = self._about(reader, thing.value, reader.arguments)
+            arguments = self._about(reader, thing.value, self._where(reader, thing))
             if arguments is None:
                 continue
             echoed = frozenset(map(folded, {**given, **arguments}))
@@ -231,11 +249,13 @@ class _Play:
 
     def _create(self, member: _Member) -> None:
         arguments = self._writing(member)
-        made = next(iter(self._things(member, self._try(6, member, arguments))), None)
+        result = self._try(6, member, arguments)
+        single = [path for path in member.paths if "[]" not in path or path[0] == "[]" not in path[1:]]
+        made = next(iter(shown(result, member.compiled.returns, tuple(single))), None)
         if made is None:
             return
         self._reads_alike(6, made, {})
-        self._wrote(member, arguments, made.value)
+        self._wrote(member, arguments, made.value, made)
         for reader in self.readers:
             asked = self._about(reader, made.value, reader.arguments)
             if asked is not None and str(made.value) not in self._issued():
@@ -243,7 +263,7 @@ class _Play:
         self._listed(member, made.value, there=True)
         for other in self.members:
             if other.tool.effect == "delete" and other.own and self._about(other, made.value, other.arguments):
-                self._delete(other, made.value)
+                self._delete(other, made.value, made)
                 self._listed(member, made.value, there=False)
                 return
 
@@ -253,30 +273,32 @@ class _Play:
         if value is not None and self._try(6, member, arguments) is not None:
             self._wrote(member, arguments, _parts(value)[0])
 
-    def _delete(self, member: _Member, value: Any) -> None:
+    def _delete(self, member: _Member, value: Any, thing: Shown | None = None) -> None:
         """Deleted once, a thing is there no more, in this session."""
         value = next(iter(_parts(value)), None)
-        arguments = self._about(member, value, member.arguments)
+        arguments = self._about(member, value, self._where(member, thing))
         if value is None or arguments is None or self._try(6, member, arguments) is None:
             return
         self.found.check(6, member.name, self._missing(self.world, member, arguments), f"{value!r} is deleted twice")
         for reader in self.readers:
-            asked = self._about(reader, value, reader.arguments)
+            asked = self._about(reader, value, self._where(reader, thing))
             if asked is not None:
                 self.found.check(6, reader.name, self._missing(self.world, reader, asked), f"{value!r} is deleted")
                 if str(value) in self._issued():
                     there = not self._missing(self._fresh(), reader, asked)
                     self.found.check(7, reader.name, there, f"{value!r} is deleted elsewhere")
 
-    def _wrote(self, writer: _Member, arguments: Mapping[str, Any], value: Any) -> None:
+    def _wrote(self, writer: _Member, arguments: Mapping[str, Any], value: Any, seen: Shown | None = None) -> None:
         """What was written is what readers show, where they have a field that can hold it."""
         typed = {folded(each.name) for each in writer.compiled.meaning.taken} | PRESENTATION
+        typed |= {folded(path[-1]) for member in self.members for path in member.paths}
         for reader in self.readers:
-            asked = self._about(reader, value, reader.arguments)
+            asked = self._about(reader, value, self._where(reader, seen))
             if asked is None:
                 continue
             skipped = typed | {folded(name) for name in asked}
             for thing in self._things(reader, self._try(6, reader, asked)):
+                seen = thing if thing.value == value else seen
                 properties = thing.schema.get("properties", {})
                 for name in arguments.keys() & thing.thing.keys():
                     written, held = arguments[name], thing.thing[name]
@@ -287,9 +309,12 @@ class _Play:
         """What was made stands in the lists of the place where it was made, until it is deleted."""
         places = {each.entity for each in writer.compiled.meaning.taken if each.name in writer.arguments}
         for reader in self.readers:
-            taken = [each.entity for each in reader.compiled.meaning.taken if each.name in reader.arguments]
-            if reader.compiled.is_list and reader.paths and places.issuperset(taken):
+            taken = {each.name: each.entity for each in reader.compiled.meaning.taken if each.name in reader.arguments}
+            chosen = reader.arguments.keys() - taken.keys() - reader.compiled.lists.paging
+            if reader.compiled.is_list and reader.paths and not chosen and places.issuperset(taken.values()):
                 things = self._things(reader, self._try(6, reader, reader.arguments))
+                if things and type(things[0].value) is not type(value):
+                    continue
                 found = any(each.value == value for each in things)
                 self.found.check(6, reader.name, found == there, f"{value!r} in the list: {found}")
 

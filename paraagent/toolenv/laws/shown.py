@@ -50,7 +50,10 @@ def apart(first: Any, second: Any, one: Any, other: Any, echoed: frozenset[str],
     if isinstance(first, dict) and isinstance(second, dict):
         for name in first.keys() & second.keys():
             if path or folded(name) not in echoed:
-                left, right = (schema.get("properties", {}).get(name, {}) for schema in (one, other))
+                left, right = (
+                    schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+                    for schema in (one, other)
+                )
                 yield from apart(first[name], second[name], left, right, echoed, f"{path}.{name}")
     elif _bare(one) == _bare(other):
         if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):

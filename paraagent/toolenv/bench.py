@@ -1,0 +1,162 @@
+"""How fast ToolEnv answers calls, and what its episodes cost in memory, measured in a fresh process on one core.
+
+A warm call is one of a tool that was called before, in a world that has not answered it yet: arguments are checked, the
+world answers, the result is encoded. Its floor is what no world can save: checking the same arguments, validating the
+same results against the tools' schemas, and encoding them, with the same libraries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import psutil
+
+from paraagent.catalog.interface import ToolInterface
+from paraagent.catalog.store import Catalog
+from paraagent.config import EnvConfig
+from paraagent.message import Completion
+from paraagent.paraact.protocol import CallBlock, ParsedTurn, render
+from paraagent.progress import Progress
+from paraagent.retrieval.index import ToolIndex
+from paraagent.seeds import derive, rng
+from paraagent.task import Task
+from paraagent.toolenv.arguments import check_arguments
+from paraagent.toolenv.compiled import compiled_tool
+from paraagent.toolenv.env import ToolEnv
+from paraagent.toolenv.sample import draw_arguments
+from paraagent.toolenv.simulator import GroundedSimulator
+
+_ROUNDS = 10
+"""Worlds in which every call is made, and as many rounds of the floor."""
+_TURNS = 4
+"""Calls of each episode that is kept in memory."""
+
+_TASK = Task(
+    task_id="bench",
+    request="Look something up.",
+    shape="single",
+    width=1,
+    reach="service",
+    split="test",
+    seed=0,
+    slots=(),
+    calls=(),
+    atoms=(),
+)
+
+Drawn = tuple[ToolInterface, dict[str, Any]]
+
+
+def bench_env(catalog: Path, index: Path, tools: int, episodes: int, seed: int, progress: Progress) -> dict[str, Any]:
+    """Times and memory in a fresh process that does nothing else.
+
+    Returns:
+        `calls_per_second` of warm calls, `floor_calls_per_second`, `ratio` of the two; `p50_ms` and `p99_ms` of a warm
+        call, `cold_p50_ms` and `cold_p99_ms` of a tool's first; `episodes` at once and `episodes_rss_bytes`, what they
+        need beside catalog and index, compiled tools included; `tools` called, `seed`.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        progress.message(f"calling {tools:,} tools, then each of them in {_ROUNDS} worlds")
+        times = pool.submit(_time, catalog, tools, seed).result()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        progress.message(f"playing {episodes:,} episodes side by side")
+        memory = pool.submit(_remember, catalog, index, tools, episodes, seed).result()
+    return {**times, "episodes": episodes, "episodes_rss_bytes": memory, "seed": seed}
+
+
+def _time(path: Path, n: int, seed: int) -> dict[str, Any]:
+    with Catalog.open(path) as catalog:
+        drawn = list(draw_calls(catalog, n, seed))
+    cold = [_seconds(tool, arguments, GroundedSimulator(seed))[0] for tool, arguments in drawn]
+    gc.collect()
+    warm, floor, calls = list[float](), list[float](), 0
+    for number in range(_ROUNDS):
+        simulator, results = GroundedSimulator(derive(seed, "bench", number)), list[Any]()
+        for tool, arguments in drawn:
+            seconds, result = _seconds(tool, arguments, simulator)
+            warm.append(seconds)
+            results.append(result)
+        for (tool, arguments), result in zip(drawn, results, strict=True):
+            began = time.perf_counter()
+            check_arguments(tool, arguments)
+            compiled_tool(tool).valid(result)
+            orjson.dumps(result)
+            floor.append(time.perf_counter() - began)
+        calls += len(drawn)
+    quantile = {q: round(float(np.quantile(warm, q)) * 1e3, 4) for q in (0.5, 0.99)}
+    first = {q: round(float(np.quantile(cold, q)) * 1e3, 3) for q in (0.5, 0.99)}
+    return {
+        "tools": len(drawn),
+        "calls_per_second": round(calls / sum(warm)),
+        "floor_calls_per_second": round(calls / sum(floor)),
+        "ratio": round(sum(floor) / sum(warm), 3),
+        "p50_ms": quantile[0.5],
+        "p99_ms": quantile[0.99],
+        "cold_p50_ms": first[0.5],
+        "cold_p99_ms": first[0.99],
+    }
+
+
+def _seconds(tool: ToolInterface, arguments: dict[str, Any], simulator: GroundedSimulator) -> tuple[float, Any]:
+    """One call from checked arguments to encoded result, and what it gave."""
+    began = time.perf_counter()
+    check_arguments(tool, arguments)
+    response = simulator.call(tool, arguments)
+    orjson.dumps(response.result)
+    return time.perf_counter() - began, response.result
+
+
+def draw_calls(catalog: Catalog, n: int, seed: int) -> Iterator[Drawn]:
+    """Calls of `n` tools drawn at random, with their required arguments and half of the optional ones.
+
+    Left out are page tokens, which a first call cannot know, and tools whose arguments are too hard to make.
+    """
+    names = catalog.names()
+    rng(seed, "bench").shuffle(names)
+    made = 0
+    for start in range(0, len(names), n):
+        for tool in catalog.get_many(names[start : start + n]).values():
+            key, token = derive(seed, tool.name), compiled_tool(tool).lists.token
+            optional = [name for place, name in enumerate(tool.properties) if key >> place % 60 & 1 and name != token]
+            if made < n and (arguments := draw_arguments(tool, key, optional)) is not None:
+                made += 1
+                yield tool, arguments
+        if made >= n:
+            return
+
+
+def _remember(path: Path, index: Path, n: int, episodes: int, seed: int) -> int:
+    """Resident bytes that these episodes add to a process with catalog and index open."""
+    with Catalog.open(path) as catalog:
+        found = ToolIndex.load(index)
+        found.search(["list events"], 3)
+        drawn = list(draw_calls(catalog, n, seed))
+        gc.collect()
+        before = psutil.Process().memory_info().rss
+        envs = asyncio.run(_play(catalog, found, drawn, episodes))
+        gc.collect()
+        after = psutil.Process().memory_info().rss
+        assert len(envs) == episodes
+        return after - before
+
+
+async def _play(catalog: Catalog, index: ToolIndex, drawn: Sequence[Drawn], episodes: int) -> list[ToolEnv]:
+    envs = []
+    for number in range(episodes):
+        env = ToolEnv(catalog, index, EnvConfig())
+        env.reset(_TASK.model_copy(update={"seed": number}), number)
+        for turn in range(_TURNS):
+            tool, arguments = drawn[(number * _TURNS + turn) % len(drawn)]
+            block = CallBlock(name=tool.name, arguments=arguments)
+            await env.step(Completion(render(ParsedTurn(think="One call.", blocks=(block,)))))
+        envs.append(env)
+    return envs

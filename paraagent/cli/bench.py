@@ -86,6 +86,75 @@ def search(
     console.print(f"\n{kept}", soft_wrap=True, highlight=False, markup=False)
 
 
+@app.command()
+def env(
+    tools: Annotated[int, typer.Option(min=1, help="Tools drawn from the catalog.")] = 1_000,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes kept in memory at once.")] = 1_000,
+    seed: Annotated[int, typer.Option(help="Decides which tools are drawn and what they answer.")] = 0,
+    profile: Annotated[str | None, typer.Option(help="This profile's catalog, not the one used last.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure how fast calls are answered, beside merely validating and encoding the same, and what episodes cost.
+
+    Example: paraagent bench env --json
+    """
+    from rich.console import Console
+
+    from paraagent.cli.current import require_catalog
+    from paraagent.toolenv.bench import bench_env
+    from pipelines.home import Home
+
+    path = require_catalog(Home.locate(), profile)
+    measured = bench_env(path, path.parent / "index", tools, episodes, seed, _Lines(Console(stderr=True)))
+    if json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(measured, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    _show_env(measured, Console())
+
+
+@app.command()
+def laws(
+    tools: Annotated[int, typer.Option(min=0, help="Tools drawn from the catalog; 0 means all of them.")] = 2_000,
+    seeds: Annotated[int, typer.Option(min=1, help="Worlds in which each of them is played.")] = 3,
+    seed: Annotated[int, typer.Option(help="Decides which tools and which worlds.")] = 0,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0 means one a core.")] = 0,
+    profile: Annotated[str | None, typer.Option(help="This profile's catalog, not the one used last.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check the eight laws of the simulated world on tools of the catalog; fails where one is broken.
+
+    Tools are drawn with those of the same service that are about the same kind of thing. docs/world.md says what the
+    laws are.
+
+    Example: paraagent bench laws --tools 500
+    """
+    import os
+
+    from rich.console import Console
+
+    from paraagent.cli.current import require_catalog
+    from paraagent.toolenv.laws.census import take_census
+    from pipelines.home import Home
+
+    path = require_catalog(Home.locate(), profile)
+    note = Console(stderr=True)
+    taken = take_census(path, tools, seeds, seed, processes or os.cpu_count() or 1, _Lines(note))
+    if json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(taken, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        _show_laws(taken, Console())
+    if any(law["violations"] for law in taken["laws"].values()):
+        raise typer.Exit(1)
+
+
+_SHOWN = 5
+"""Violations of each law that are printed."""
+
+
 class _Lines:
     """A `Progress` of plain lines on stderr."""
 
@@ -100,6 +169,49 @@ class _Lines:
 
     def advance(self, n: int = 1) -> None:
         pass
+
+
+def _show_env(measured: dict[str, Any], console: Console) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"ToolEnv, {measured['tools']:,} tools, one core", show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    rows = [
+        ("warm calls a second", f"{measured['calls_per_second']:,}"),
+        ("validating and encoding alone", f"{measured['floor_calls_per_second']:,}"),
+        ("ratio", f"{measured['ratio']:.2f}"),
+        ("a warm call, median", f"{measured['p50_ms']:.3f} ms"),
+        ("a warm call, 99th percentile", f"{measured['p99_ms']:.2f} ms"),
+        ("first call of a tool, median", f"{measured['cold_p50_ms']:.2f} ms"),
+        ("first call of a tool, 99th percentile", f"{measured['cold_p99_ms']:.1f} ms"),
+        (f"memory of {measured['episodes']:,} episodes at once", f"{measured['episodes_rss_bytes'] / 1e6:.0f} MB"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    console.print(table)
+
+
+def _show_laws(taken: dict[str, Any], console: Console) -> None:
+    from rich.table import Table
+
+    table = Table(
+        title=f"{taken['tools']:,} tools in {taken['families']:,} families, {taken['seeds']} worlds each",
+        title_justify="left",
+        box=None,
+    )
+    for column in ("law", "", "tools", "checks", "violations"):
+        table.add_column(column, justify="left" if column in ("law", "") else "right", no_wrap=True)
+    for number, law in taken["laws"].items():
+        table.add_row(number, law["law"], f"{law['tools']:,}", f"{law['checks']:,}", f"{len(law['violations']):,}")
+    console.print(table)
+    for reason, count in taken["outside"].items():
+        console.print(f"{count:,} tools: {reason}", highlight=False)
+    for number, law in taken["laws"].items():
+        for each in law["violations"][:_SHOWN]:
+            console.print(
+                f"law {number}, {each['tool']}: {each['seen']}", soft_wrap=True, highlight=False, markup=False
+            )
 
 
 def _show_search(measured: dict[str, Any], console: Console) -> None:

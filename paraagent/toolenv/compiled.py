@@ -27,6 +27,7 @@ class CompiledTool:
         "_full",
         "_sparse",
         "alike",
+        "common",
         "is_list",
         "list_path",
         "lists",
@@ -58,6 +59,10 @@ class CompiledTool:
         paging = self.lists.paging if self.is_list else frozenset()
         telling = [name for name in sorted(tool.properties) if name not in paging and not _presentation(name)]
         self.required = tuple(name for name in telling if name in required)
+        linked = {each.name for each in self.meaning.taken if not each.role}
+        roles_taken = [each.name for each in self.meaning.taken if each.role]
+        self.common = tuple(name for name in dict.fromkeys([*self.required, *roles_taken]) if name not in linked)
+        """Parameters of a list that say what all its elements have in common, beside what they lie in."""
         optional = [name for name in telling if name not in required]
         self.optional = frozenset(
             name for name in optional if not self.required or set(words(name)[-1:]) & _IDENTIFYING
@@ -84,7 +89,7 @@ class CompiledTool:
 
     def written(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What of the given arguments, by folded name, a writing tool leaves behind."""
-        taken = {folded(each.name) for each in self.meaning.taken}
+        taken = {folded(each.name) for each in self.meaning.taken if not each.role}
         return {name: value for name, value in given.items() if name not in taken and name not in PRESENTATION}
 
     def identity(self, arguments: Mapping[str, Any]) -> bytes:

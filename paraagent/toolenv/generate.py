@@ -156,7 +156,8 @@ class Compiler:
             identity = None if part else own.get(name)
             referred = None if identity else self._reference(name, schema, place, at)
             fields.append(Field(name, referred or self._compile(schema, at), names, check_of(schema), identity))
-        return Thing(fields, own.values(), target=place.primary, part=place.part)
+        salt = 0 if place.primary or place.member else place.salt
+        return Thing(fields, own.values(), salt, target=place.primary, part=place.part)
 
     def _part(self, shown: dict[str, Any], place: Place, wrapper: bool) -> tuple[str, dict[str, Identity]]:
         """The field that holds what identifies the object, such as `metadata`, and what does; nothing where none."""

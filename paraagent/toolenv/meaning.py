@@ -40,6 +40,8 @@ class Taken(NamedTuple):
     own: bool
     placed: bool
     """It stands in the path."""
+    role: bool
+    """It says what part the other thing plays, as a source or a parent: there may be several of one kind."""
 
 
 class Meaning:
@@ -112,7 +114,8 @@ def _taken(tool: ToolInterface, subject: Subject) -> Iterator[Taken]:
     for name, schema in tool.properties.items():
         found = _type(subject, name, schema, name in required)
         if found is not None:
-            yield Taken(name, found.entity, found.is_own, name in subject.segments or found.rule == "resource")
+            placed = name in subject.segments or found.rule == "resource"
+            yield Taken(name, found.entity, found.is_own, placed, found.rule == "role" and not placed)
 
 
 def _naming(tool: ToolInterface, subject: Subject) -> dict[str, Entity]:

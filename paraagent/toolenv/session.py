@@ -105,6 +105,11 @@ class Session:
         found = self._look(entity, value, place)
         return (found and found[1]) or self._make(entity, value, place)
 
+    def is_free(self, entity: Entity, value: Any, place: Place, record: Record) -> bool:
+        """Whether a value identifies nothing, or this very thing."""
+        found = self._look(entity, value, place)
+        return found is None or found[1] is None or found[1] is record
+
     def single(self, key: int) -> Record:
         """The one thing of a kind in its place, such as the settings of an account."""
         return self._single.setdefault(key, Record(key))

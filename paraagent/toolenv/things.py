@@ -20,6 +20,7 @@ from paraagent.toolenv.values import MASK, Leaf, mix, number_leaf, pick, text_le
 from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
 
 _NOTHING: Mapping[Any, Any] = {}
+_ATTEMPTS = 8
 
 
 class Identity(NamedTuple):
@@ -49,11 +50,14 @@ class Field(NamedTuple):
 class Thing:
     """The compiled form of an object that is a thing."""
 
-    __slots__ = ("_best", "_by_name", "_fields", "_own", "_part", "_target")
+    __slots__ = ("_best", "_by_name", "_fields", "_own", "_part", "_salt", "_target")
 
-    def __init__(self, fields: list[Field], own: Collection[Identity], *, target: bool, part: bool) -> None:
-        """`target` says that it is what the call is about; `part`, that it is a part of the thing that holds it."""
-        self._target, self._part, self._own = target, part, tuple(own)
+    def __init__(self, fields: list[Field], own: Collection[Identity], salt: int, *, target: bool, part: bool) -> None:
+        """`target` says that it is what the call is about; `part`, that it is a part of the thing that holds it.
+
+        `salt` tells it apart from its holder, which has the same key; 0 where nothing holds it.
+        """
+        self._target, self._part, self._own, self._salt = target, part, tuple(own), salt
         self._best = min(own, key=lambda each: rank(each.entity), default=None)
         self._fields = tuple((field.name, *field.node, field.identity and field) for field in fields)
         self._by_name: dict[str, list[Field]] = {}
@@ -66,6 +70,8 @@ class Thing:
         if record is not None:
             given = scene.given if record is scene.target else _NOTHING
             return self.show(record, now, scene, given, scene.place)
+        if self._salt:
+            key = mix(key ^ self._salt)
         return self.show(self.record(key, now, scene, _NOTHING), now, scene)
 
     def record(self, key: int, now: int, scene: Scene, place: Place) -> Record:
@@ -119,10 +125,20 @@ def _identify(record: Record, field: Field, said: Mapping[str, Any], now: int, s
     if value is None or not identity.valid(value):
         value = said.get(field.name)
         if value is None:
-            value = identity.value(record.key, now, {**scene.links, **record.links})
+            value = _fresh(record, identity, now, scene, place)
     elif entity.attribute not in WEAK:
         return value  # identified already, and the same everywhere
     scene.session.identify(record, entity, value, place)
+    return value
+
+
+def _fresh(record: Record, identity: Identity, now: int, scene: Scene, place: Place) -> Any:
+    """A value that identifies the thing and, if that can be had, no other one."""
+    links, value = {**scene.links, **record.links}, None
+    for attempt in range(_ATTEMPTS):
+        value = identity.value(record.key + attempt, now, links)
+        if scene.session.is_free(identity.entity, value, place, record):
+            break
     return value
 
 

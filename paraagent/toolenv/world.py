@@ -98,7 +98,7 @@ class World:
         meaning, links = compiled.meaning, {}
         taken = [(each, arguments[each.name]) for each in meaning.taken if each.name in arguments]
         for each, value in taken:
-            if not each.own and not isinstance(value, list):
+            if not each.own and not each.role and not isinstance(value, list):
                 links[each.entity] = value
         place = _place(meaning, links, arguments) if compiled.weak else {}
         scene = Scene(self.session, fold_given(arguments, meaning.kind), links, place)
@@ -107,6 +107,8 @@ class World:
             found = [self._find(each, part, scene) for part in (value if isinstance(value, list) else [value])]
             if each is meaning.own and found:
                 scene.target, scene.only = found[0], found
+                if value is not None and not isinstance(value, list):
+                    found[0].ids[each.entity] = value  # the one of its ids that the call knows
             elif each.placed and each.entity in links:
                 around[each.entity] = links[each.entity]
         target = scene.target
@@ -131,7 +133,7 @@ class World:
         scene.wanted = {key: arguments[name] for name, key in lists.filters if name in arguments}
         scene.context = {
             key: arguments[name]
-            for name in compiled.required
+            for name in compiled.common
             if name in arguments and (key := folded(name)) not in GENERAL_NAMES
         }
         scene.members = [

@@ -136,7 +136,8 @@ class _Play:
             if spelled[folded(name)] > 1:
                 continue
             typed = meaning.field(name, properties[name])
-            if name not in taken or typed is None or typed.entity == taken[name]:
+            named = taken.get(name) or meaning.naming.get(name)
+            if typed is None or typed.entity == named:
                 self.found.check(3, member.name, result[name] == value, f"{name}: {value!r} -> {result[name]!r}")
 
     def _try(self, law: int, member: _Member, arguments: Mapping[str, Any]) -> Any:

@@ -44,13 +44,23 @@ def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()
     data.setdefault("name", path.stem)
     _check(data, f"the profile {path}")
     _resolve(data, path.parent)
+    return _check(_merge(data, _given(overrides)), "--set")
+
+
+def with_settings(profile: Profile, overrides: Mapping[str, Any] | Sequence[str]) -> Profile:
+    """The profile with overrides, as `load_profile` takes them. Raises `UsageError` as it does."""
+    return _check(_merge(profile.model_dump(mode="json"), _given(overrides)), "--set")
+
+
+def _given(overrides: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """Overrides as a profile of their own."""
     pairs = overrides.items() if isinstance(overrides, Mapping) else [_split(text) for text in overrides]
     given: dict[str, Any] = {}
     for key, value in pairs:
         annotation = _annotation(key)
         _put(given, key, _parse(value, annotation) if isinstance(value, str) else value)
     _resolve(given, Path.cwd())
-    return _check(_merge(data, given), "--set")
+    return given
 
 
 def absolute_source(source: str) -> str:

@@ -22,6 +22,7 @@ class _Commands(LazyGroup):
         "catalog": Entry("paraagent.cli.catalog", "app", "Build, search and show the catalog of tools."),
         "sql": Entry("paraagent.cli.sql", "sql", "Query catalog, demos, episodes and scores with SQL."),
         "tasks": Entry("paraagent.cli.tasks", "app", "List and show the synthesised tasks."),
+        "env": Entry("paraagent.cli.env", "app", "Play tasks turn by turn."),
         "report": Entry("paraagent.cli.report", "report", "Say where the report is, or build it."),
         "bench": Entry("paraagent.cli.bench", "app", "Measure speed and memory of the parts."),
         "up": Entry("paraagent.cli.server", "up", "Start the Prefect server, pools, deployments and workers here."),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paraagent.errors import RunError
+from paraagent.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from paraagent.task import Task
     from pipelines.home import Home
 
 
@@ -78,6 +80,38 @@ def require_catalog(home: Home, named: str | None) -> Path:
     if path is None:
         raise RunError(f"There is no tool catalog in {home.root}: run `paraagent catalog build`")
     return path
+
+
+def current_tasks(named: str | None) -> Iterator[Task]:
+    """The tasks of the profile named, else of the one that ran last.
+
+    Raises:
+        UsageError: there is no such profile.
+        RunError: it has no tasks yet, or their file is damaged.
+    """
+    from paraagent.files import read_lines
+    from paraagent.task import Task
+    from pipelines.home import Home
+
+    path = require_artifact(Home.locate(), named, "tasks") / "tasks.jsonl"
+    try:
+        for row in read_lines(path):
+            yield Task.model_validate(row)
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: `paraagent run` builds it again") from error
+
+
+def find_task(task_id: str, named: str | None) -> Task:
+    """One of them. Raises as `current_tasks` does, and `UsageError` where there is no such task."""
+    from difflib import SequenceMatcher
+
+    tasks = {task.task_id: task for task in current_tasks(named)}
+    if task_id not in tasks:
+        alike = {each: SequenceMatcher(None, task_id, each).ratio() for each in tasks}
+        near = sorted((each for each in alike if alike[each] > 0.6), key=lambda each: (-alike[each], each))[:3]
+        hint = f"did you mean {' or '.join(near)}?" if near else "`paraagent tasks list` shows them"
+        raise UsageError(f"There is no task {task_id}: {hint}")
+    return tasks[task_id]
 
 
 def artifact_files(home: Home, named: str | None) -> dict[str, list[Path]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,11 +27,12 @@ def list_(
 
     Example: paraagent tasks list --split test -n 5
     """
+    from paraagent.cli.current import current_tasks
     from paraagent.errors import UsageError
 
     if split not in (None, "train", "validation", "test"):
         raise UsageError(f"There is no split {split}: the splits are train, validation and test")
-    tasks = [task for task in _tasks(profile) if split in (None, task.split)][:limit]
+    tasks = [task for task in current_tasks(profile) if split in (None, task.split)][:limit]
     if json:
         _print_json([task.model_dump(mode="json") for task in tasks])
         return
@@ -53,9 +53,10 @@ def show(task_id: str, profile: ProfileOption = None, json: JsonOption = False) 
     """
     import orjson
 
+    from paraagent.cli.current import find_task
     from paraagent.paraact.prompt import NO_TOOL_ANSWER
 
-    task = _find(task_id, profile)
+    task = find_task(task_id, profile)
     if json:
         _print_json(task.model_dump(mode="json"))
         return
@@ -101,37 +102,6 @@ def _drawn(task: Task) -> list[str]:
     for call in task.layers[0] if task.layers else []:
         draw(call.id, "", "")
     return ["", *lines] if task.hard_edges else []
-
-
-def _find(task_id: str, profile: str | None) -> Task:
-    from difflib import get_close_matches
-
-    from paraagent.errors import UsageError
-
-    tasks = {task.task_id: task for task in _tasks(profile)}
-    if task_id in tasks:
-        return tasks[task_id]
-    near = get_close_matches(task_id, list(tasks), n=1)
-    raise UsageError(
-        f"There is no task {task_id}"
-        + (f": did you mean {near[0]}?" if near else ": `paraagent tasks list` shows them")
-    )
-
-
-def _tasks(profile: str | None) -> Iterator[Task]:
-    """Raises `RunError` where the profile has no tasks yet."""
-    from paraagent.cli.current import require_artifact
-    from paraagent.errors import RunError
-    from paraagent.files import read_lines
-    from paraagent.task import Task
-    from pipelines.home import Home
-
-    path = require_artifact(Home.locate(), profile, "tasks") / "tasks.jsonl"
-    try:
-        for row in read_lines(path):
-            yield Task.model_validate(row)
-    except ValueError as error:
-        raise RunError(f"{path} is damaged: `paraagent run` builds it again") from error
 
 
 def _print_json(document: Any) -> None:

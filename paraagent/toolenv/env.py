@@ -141,6 +141,11 @@ class ToolEnv:
         state = self._running()
         state.end, state.error = "error", error
 
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """What has happened so far."""
+        return () if self._state is None else tuple(self._state.turns)
+
     def episode(self, policy: str) -> Episode:
         """The trace of the ended episode.
 

@@ -1,0 +1,154 @@
+"""`paraagent env`: play a task turn by turn, by hand or as a policy does."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from paraagent.agents.policy import Policy
+    from paraagent.config import EnvConfig, Profile
+    from paraagent.task import Task
+    from paraagent.toolenv.env import ToolEnv
+    from pipelines.home import Home
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Play tasks turn by turn.")
+
+_POLICIES = ("person", "oracle", "base", "sft", "rl")
+
+
+@app.callback()
+def root() -> None:
+    """Play tasks turn by turn."""
+
+
+@app.command()
+def play(
+    task_id: Annotated[str, typer.Argument(metavar="TASK", help="Id of a task; `paraagent tasks list` shows them.")],
+    policy: Annotated[str, typer.Option(help="person (you), oracle, base, sft, rl, or local:DIR.")] = "person",
+    seed: Annotated[int, typer.Option(help="Seed of the episode's own choices, faults and latencies.")] = 0,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, such as env.fault_rate=0.2.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Show turns and observations as the model writes and reads them.")
+    ] = False,
+    profile: Annotated[str | None, typer.Option(help="This profile's tasks, not the last run's.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the episode with its rewards as one JSON document.")
+    ] = False,
+) -> None:
+    """Play one task turn by turn, and see the score with its parts. Turns may also come from a pipe.
+
+    Example: paraagent env play test-00001 --policy oracle
+    """
+    import asyncio
+
+    import orjson
+    from rich.console import Console
+
+    from paraagent.catalog.store import Catalog
+    from paraagent.cli.current import find_task
+    from paraagent.cli.episode import show_end, show_task
+    from paraagent.evaluation.metrics import REWARDS
+    from paraagent.retrieval.index import ToolIndex
+    from paraagent.rewards.score import score
+    from paraagent.toolenv.backends import Backends
+    from paraagent.toolenv.env import ToolEnv
+    from pipelines.environment import LLM_CACHE
+    from pipelines.home import Home
+
+    task, home = find_task(task_id, profile), Home.locate()
+    settings, built = _made_with(home, profile, set_ or [])
+    player = _player(policy, home, profile, settings.env)
+    console = Console(stderr=json, highlight=False)
+    show_task(console, task)
+    with Catalog.open(built / "catalog.duckdb") as catalog:
+        index = ToolIndex.load(built / "index", catalog)
+        env = ToolEnv(catalog, index, settings.env, backends=Backends.open(settings.env, home.root / LLM_CACHE))
+        asyncio.run(_play(env, task, player, seed, console, raw))
+    episode = env.episode(player.name)
+    rewards = score(task, episode, settings.rewards)
+    show_end(console, task, episode, rewards)
+    if json:
+        values = {name: float(getattr(rewards, name)) for name in REWARDS}
+        document = episode.model_copy(update={"rewards": values}).model_dump(mode="json")
+        sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Console, raw: bool) -> None:
+    """Play until the episode ends, or the person leaves."""
+    from paraagent.agents.policy import Conversation
+    from paraagent.cli.episode import show_turn
+
+    conversation, done = Conversation(task, seed, env.reset(task, seed)), False
+    while not done:
+        try:
+            [completion] = await player.act([conversation])
+        except EOFError:
+            env.fail("left before the end")
+            return
+        observation, done = await env.step(completion)
+        conversation.messages.append({"role": "assistant", "content": completion.text})
+        conversation.messages.append({"role": "user", "content": observation})
+        if not completion.exhausted:
+            show_turn(console, env.turns[-1], len(env.turns), raw)
+
+
+def _player(name: str, home: Home, profile: str | None, config: EnvConfig) -> Policy:
+    """Who writes the turns. Raises `UsageError` for a name that nobody has, `RunError` where its model is not built."""
+    from pathlib import Path
+
+    from paraagent.cli.current import require_artifact
+    from paraagent.errors import UsageError
+
+    if name == "person":
+        from paraagent.agents.person import PersonPolicy
+
+        return PersonPolicy(sys.stdin, sys.stderr)
+    if name == "oracle":
+        from paraagent.agents.oracle import OraclePolicy
+
+        return OraclePolicy()
+    if name not in _POLICIES and not name.startswith("local:"):
+        raise UsageError(f"There is no policy {name}: choose {', '.join(_POLICIES)} or local:DIR")
+    from paraagent.agents.local import LocalPolicy
+
+    if name.startswith("local:"):
+        folder = Path(name.removeprefix("local:")).expanduser()
+    else:
+        folder = require_artifact(home, profile, "model" if name == "base" else name) / "model"
+    return LocalPolicy(folder, config, name=name, group=1)
+
+
+def _made_with(home: Home, profile: str | None, overrides: list[str]) -> tuple[Profile, Path]:
+    """The settings that the tasks were made with, changed as the line says, and the catalog that they are about.
+
+    Raises:
+        UsageError: a setting that is none.
+        RunError: the tasks or their catalog are not there any more.
+    """
+    from pydantic import ValidationError
+
+    from paraagent.cli.current import require_artifact
+    from paraagent.config import EnvConfig, Profile
+    from paraagent.errors import RunError
+    from pipelines.manifest import MANIFEST, Damage, read_manifest
+    from pipelines.settings import with_settings
+
+    tasks = require_artifact(home, profile, "tasks")
+    try:
+        manifest = read_manifest(tasks)
+        if manifest is None:
+            raise Damage(f"{MANIFEST} is missing")
+        made = Profile(name=manifest.profile, env=EnvConfig.model_validate(manifest.config["env"]))
+        catalog = home.artifact("catalog", manifest.inputs["catalog"].fingerprint)
+    except (Damage, ValidationError, KeyError) as error:
+        raise RunError(f"{tasks} is damaged or was made by another version: `paraagent run` builds it again") from error
+    if not (catalog / MANIFEST).is_file():
+        raise RunError(f"The catalog that the tasks are about is gone from {catalog}: `paraagent run` builds it again")
+    return with_settings(made, overrides), catalog

@@ -212,9 +212,13 @@ class TasksConfig(_Section):
     }
     """Weights. What the catalog has no room for goes to the shapes of independent calls."""
     writing: Share = 0.25
-    """Share of the single calls and chains of two that change something."""
+    """Share of the tasks with calls that change something."""
     max_required: int = Field(default=3, ge=0)
     """Most required parameters of a target tool."""
+    max_name: Positive = 64
+    """Most characters of a target tool's name; a small model copies short names better."""
+    sources: list[str] = []
+    """Only tools of these sources, named as `paraagent catalog sources` prints them; none means all."""
 
     @field_validator("shapes")
     @classmethod

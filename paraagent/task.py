@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from paraagent.trace import Change
+
 Shape = Literal["single", "parallel", "chain", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable"]
 """How the calls of the reference hang together; the last two have none, since none is needed or none would do."""
 Reach = Literal["service", "provider", "providers"]
@@ -23,6 +25,8 @@ class Slot(_Record):
     """What a searcher would ask for, in the request's own words."""
     tool: str
     """Name of the tool that it must find; empty where no tool can do it."""
+    equivalents: tuple[str, ...] = ()
+    """Other versions of that tool, which answer the same: each is as right as the tool itself."""
 
 
 class ReferenceCall(_Record):
@@ -41,13 +45,11 @@ class ReferenceCall(_Record):
 
 
 class StateChange(_Record):
-    """One change that the world must have seen, for as long as the episode lasts."""
+    """One thing that must stand so in the world when the episode ends, whichever calls brought it about."""
 
     call: str
-    """Id of the reference call that makes it."""
-    tool: str
-    arguments: dict[str, Any]
-    """As they are in the task's world: nothing refers to a result any more."""
+    """Id of the reference call that brings it about, the last one where several do."""
+    thing: Change
 
 
 class Atom(_Record):
@@ -76,13 +78,13 @@ class Task(_Record):
     calls: tuple[ReferenceCall, ...]
     atoms: tuple[Atom, ...]
     state: tuple[StateChange, ...] = ()
-    """What a writing task must have changed."""
+    """What a writing task must leave behind."""
     hard_edges: tuple[tuple[str, str], ...] = ()
     """(call id, call id): the second needs the first. Empty for independent calls."""
     soft_edges: tuple[tuple[str, str], ...] = ()
     """The transitive closure of `hard_edges`."""
     distractors: tuple[str, ...] = ()
-    """Tools that the searches show beside the targets, the most alike of each slot."""
+    """What leads astray: for each slot the tool most like its target that the search shows too, empty where none is."""
     difficulty: float = 0.0
     """0 … 1: depth, width, how alike the tools beside the targets are, and optional parameters that lead astray."""
 

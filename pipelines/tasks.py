@@ -10,6 +10,7 @@ from collections import Counter
 from paraagent.errors import RunError
 from paraagent.files import write_json, write_lines
 from pipelines import frames
+from pipelines.catalog import processes
 from pipelines.environment import recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult
 
@@ -27,7 +28,8 @@ def build(context: StageContext) -> StageResult:
     profile, source = context.profile, context.inputs["catalog"]
     with Catalog.open(source / "catalog.duckdb") as catalog:
         index = ToolIndex.load(source / "index", catalog)
-        made = synthesise(catalog, index, profile.tasks, profile.env, context.seed("tasks"), context.progress)
+        seed, workers = context.seed("tasks"), processes(profile.machine)
+        made = synthesise(catalog, index, profile.tasks, profile.env, seed, context.progress, workers)
     if not made.tasks:
         raise RunError("no task could be made of this catalog: add a source with tools that read and describe results")
     write_json(context.out / "rejected.json", made.rejected)
@@ -49,7 +51,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="tasks",
-    version=3,
+    version=4,
     title="Synthesise and verify tasks",
     build=build,
     inputs=("catalog",),

@@ -6,13 +6,9 @@ Rows never travel through a pipe: a worker writes its chunk's rows into files of
 from __future__ import annotations
 
 import gc
-import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import chain, islice
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +18,7 @@ from paraagent.catalog.operation import Operation, Rejected
 from paraagent.catalog.schemas import Reader
 from paraagent.catalog.shards import ChunkRows
 from paraagent.config import CatalogConfig
-from paraagent.errors import RunError
+from paraagent.workers import Workers
 
 
 class Done(NamedTuple):
@@ -82,33 +78,9 @@ def run(work: Work, stream: Iterable[Chunk], config: CatalogConfig, folder: Path
 
     Raises RunError where a worker dies (out of memory, killed).
     """
-    iterator = iter(stream)
-    first = list(islice(iterator, 2))
-    if processes <= 1 or len(first) < 2:
-        for chunk in chain(first, iterator):
-            yield work(chunk, config, folder)
-        return
-    waiting: set[Future[Done]] = set()
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_quiet)
-    try:
-        for chunk in chain(first, iterator):
-            waiting.add(pool.submit(work, chunk, config, folder))
-            if len(waiting) > 2 * processes:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-    except BrokenProcessPool as error:
-        raise RunError(
-            "A worker process was ended from outside, most likely for memory: run again with --set machine.processes=1"
-        ) from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with Workers(partial(_bound, work, config, folder), processes) as workers:
+        yield from workers.run(stream)
 
 
-def _quiet() -> None:
-    """Ctrl-C is the parent's to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _bound(work: Work, config: CatalogConfig, folder: Path) -> Callable[[Chunk], Done]:
+    return lambda chunk: work(chunk, config, folder)

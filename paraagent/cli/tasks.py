@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from paraagent.task import Task
+    from paraagent.trace import Change
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List and show the synthesised tasks.")
 
@@ -80,12 +81,22 @@ def show(task_id: str, profile: ProfileOption = None, json: JsonOption = False) 
                 console.print(f"    {atom.path} = {atom.value}", markup=False)
         for change in task.state:
             if change.call == call.id:
-                console.print(f"    must be done with {orjson.dumps(change.arguments).decode()}", markup=False)
+                console.print(f"    {_left(change.thing)}", markup=False)
     if not task.calls:
         answers = [str(atom.value) for atom in task.atoms]
         console.print(f"\nno call; right is: {', '.join(answers) or NO_TOOL_ANSWER}", markup=False)
-    if task.distractors:
-        console.print(f"\nbeside the targets: {', '.join(task.distractors)}", markup=False)
+    if astray := ", ".join(dict.fromkeys(filter(None, task.distractors))):
+        console.print(f"\nbeside the targets: {astray}", markup=False)
+
+
+def _left(thing: Change) -> str:
+    """How a thing must stand at the end."""
+    import orjson
+
+    if thing.deleted:
+        return f"deletes: {thing.kind}"
+    said = {**{name.rpartition(":")[2]: value for name, value in thing.links.items()}, **thing.fields}
+    return f"{'changes' if thing.key else 'makes'}: {thing.kind} {orjson.dumps(said).decode()}"
 
 
 def _drawn(task: Task) -> list[str]:

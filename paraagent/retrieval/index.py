@@ -11,6 +11,7 @@ The files are plain arrays and JSON, mapped into memory, so that any number of p
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,6 +122,14 @@ class ToolIndex:
         mask = self._mask(split, where or Filter())
         found = {slot: self._best(slot, k, mask) for slot in dict.fromkeys(slots)}
         return [found[slot] for slot in slots]
+
+    def versions(self, name: str) -> list[str]:
+        """The other tools that are the same method in another version of its service: a search shows one of all."""
+        number = bisect_left(self.names, name)
+        if self.names[number : number + 1] != [name]:
+            return []
+        family = self._columns["family"]
+        return [self.names[other] for other in np.flatnonzero(family == family[number]) if other != number]
 
     def _mask(self, split: Split | None, where: Filter) -> npt.NDArray[np.bool_] | None:
         """Which tools may be found; None for all."""

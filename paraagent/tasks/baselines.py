@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from paraagent.agents.loop import run_episodes
 from paraagent.agents.oracle import OraclePolicy
@@ -19,6 +19,7 @@ from paraagent.rewards.score import score
 from paraagent.seeds import derive
 from paraagent.task import ReferenceCall, Task
 from paraagent.tasks.target import literal
+from paraagent.tasks.verify import swapped
 from paraagent.toolenv.env import ToolEnv
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def applies(task: Task, fault: Fault) -> bool:
     if fault in ("guess ids", "wrong order"):
         return bool(task.hard_edges)
     if fault == "second-best tool":
-        return bool(task.distractors)
+        return any(task.distractors)
     if fault == "one value changed":
         return any(len(call.references) < len(call.arguments) for call in task.calls)
     return bool(task.calls)
@@ -98,7 +99,8 @@ def faulty(task: Task, fault: Fault, catalog: Catalog, seed: int) -> Task | None
             update={"calls": tuple(reversed(guessed)), "hard_edges": tuple((b, a) for a, b in task.hard_edges)}
         )
     if fault == "second-best tool":
-        return _second_best(task, tools)
+        slot, other = next((slot, name) for slot, name in zip(task.slots, task.distractors, strict=True) if name)
+        return swapped(task, tools[slot.tool], tools[other])
     return _one_changed(task, tools, seed)
 
 
@@ -110,23 +112,6 @@ def _echo(task: Task) -> AnswerBlock:
 def _guessed(call: ReferenceCall, tools: Mapping[str, ToolInterface], seed: int) -> ReferenceCall:
     guesses = {name: literal(tools[call.tool], name, derive(seed, "guess", call.id)) for name in call.references}
     return call.model_copy(update={"arguments": {**call.arguments, **guesses}})
-
-
-def _second_best(task: Task, tools: Mapping[str, ToolInterface]) -> Task:
-    """One target replaced by the tool most like it, with those of its arguments that this one takes."""
-    other = tools[task.distractors[0]]
-    place = len(task.calls) - 1
-    call = task.calls[place]
-    arguments: dict[str, Any] = {name: value for name, value in call.arguments.items() if name in other.properties}
-    spare = [value for name, value in call.arguments.items() if name not in other.properties]
-    for name in other.required:
-        if name not in arguments and spare:
-            arguments[name] = spare.pop(0)
-    changed = call.model_copy(update={"tool": other.name, "arguments": arguments})
-    slots = tuple(
-        slot.model_copy(update={"tool": other.name}) if slot.tool == call.tool else slot for slot in task.slots
-    )
-    return task.model_copy(update={"calls": (*task.calls[:place], changed, *task.calls[place + 1 :]), "slots": slots})
 
 
 def _one_changed(task: Task, tools: Mapping[str, ToolInterface], seed: int) -> Task:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import cycle, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from paraagent.config import ShapeName, TasksConfig
 
-_WIDTHS: dict[ShapeName, int] = {"single": 1, "parallel-2": 2, "parallel-3": 3}
-LINKED: tuple[ShapeName, ...] = ("chain-2", "chain-3", "fan-out", "fan-in", "mixed")
-"""Shapes whose calls hang together."""
+INDEPENDENT: dict[ShapeName, int] = {"single": 1, "parallel-2": 2, "parallel-3": 3}
+"""Shapes whose calls do not need each other, with the number of these."""
+TOOLLESS: tuple[ShapeName, ...] = ("no-tool", "unsolvable")
 
 
 class Kind(NamedTuple):
@@ -25,7 +23,7 @@ def demand_of(config: TasksConfig, count: int) -> dict[Kind, int]:
     """How many tasks of each kind, shares by largest remainder."""
     weights: dict[Kind, float] = {}
     for shape, weight in sorted(config.shapes.items()):
-        writing = config.writing if shape in ("single", "chain-2") else 0.0
+        writing = 0.0 if shape in TOOLLESS else config.writing
         weights[Kind(shape, False)] = weight * (1 - writing)
         weights[Kind(shape, True)] = weight * writing
     total = sum(weights.values())
@@ -33,18 +31,12 @@ def demand_of(config: TasksConfig, count: int) -> dict[Kind, int]:
     counts = {kind: int(share) for kind, share in exact.items()}
     for kind in sorted(exact, key=lambda kind: counts[kind] - exact[kind])[: count - sum(counts.values())]:
         counts[kind] += 1
-    return counts
+    return {kind: number for kind, number in counts.items() if number}
 
 
-def widths_of(shapes: Mapping[ShapeName, float], demand: Mapping[Kind, int]) -> list[int]:
-    """The width of each task of independent calls, wide ones first since they are hardest to fill.
-
-    What the catalog had no room for goes to these shapes in turn, to single calls where there are none.
-    """
-    plain = {shape: width for shape, width in _WIDTHS.items() if shapes.get(shape)}
-    widths = [
-        _WIDTHS[kind.shape] for kind, n in demand.items() if kind.shape in plain and not kind.writes for _ in range(n)
-    ]
-    left = sum(demand.values()) - len(widths)
-    widths += islice(cycle(plain.values() or [1]), left)
-    return sorted(widths, reverse=True)
+def instead(config: TasksConfig, missing: int) -> dict[Kind, int]:
+    """What is made of as many tasks as the catalog had no room for: calls that read and do not need each other."""
+    shapes = [shape for shape in INDEPENDENT if config.shapes.get(shape)] or ["single"]
+    share, more = divmod(missing, len(shapes))
+    counts = {Kind(shape, False): share + (place < more) for place, shape in enumerate(shapes)}
+    return {kind: number for kind, number in counts.items() if number}

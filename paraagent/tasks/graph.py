@@ -21,17 +21,23 @@ from paraagent.tasks.phrasing import (
     closing,
     follow,
     opening,
+    phrase,
+    same,
     thing_of,
     together,
 )
-from paraagent.tasks.play import play, resolved
+from paraagent.tasks.play import play
 from paraagent.tasks.rejection import RejectionError
-from paraagent.tasks.target import WORLDS, choose_facts, given, owner_of, word_of
+from paraagent.tasks.target import WORLDS, choose_facts, given, new_value, owner_of, word_of
 from paraagent.toolenv.identifiers import words
 
 _NAMING = frozenset({"name", "title", "subject", "email", "label", "username"})
 """Facts by which a person picks one of several things."""
 _LONGEST_NAME = 30
+_VAGUE = frozenset({"update", "modify", "edit", "change", "set", "replace", "patch", "put"})
+"""Verbs that say nothing of what becomes of a thing."""
+_POINTING = (("id",), ("arn",), ("uuid",), ("key",), ("identifier",))
+"""Last words of parameters that say which thing is meant."""
 
 
 class Draft(NamedTuple):
@@ -45,22 +51,32 @@ class Draft(NamedTuple):
     hard_edges: tuple[tuple[str, str], ...]
 
 
-def compose(sketch: Sketch, tools: Mapping[str, ToolInterface], seed: int, max_chars: int) -> Draft:
-    """Write a sketch out in the world of `seed`. Raises `RejectionError`."""
+def compose(
+    sketch: Sketch, tools: Mapping[str, ToolInterface], seed: int, max_chars: int, worlds: int = WORLDS
+) -> Draft:
+    """Write a sketch out in the world of `seed`.
+
+    Args:
+        worlds: how many of them facts are looked at in; few are enough to see whether a sketch will do at all.
+
+    Raises:
+        RejectionError: it will not do.
+    """
     choices = rng(seed, "compose")
     element, calls, givens = _calls(sketch, tools, seed, choices)
-    results = play(calls, tools, seed, max_chars)
-    worlds = [results, *(play(calls, tools, derive(seed, "again", number), max_chars) for number in range(1, WORLDS))]
+    results, state = play(calls, tools, seed, max_chars)
+    again = (play(calls, tools, derive(seed, "again", number), max_chars) for number in range(1, worlds))
+    every = [results, *(played.results for played in again)]
     atoms: list[Atom] = []
     items: list[Item] = []
     sources = {join.first for join in sketch.joins}
     for place, (member, call) in enumerate(zip(sketch.members, calls, strict=True)):
         label = ""
-        if place not in sources and member.effect == "read":
+        if place not in sources and not member.writes:
             before = _before(sketch, place)
             told = frozenset(text for other in before for text in _texts(results[calls[other].id]))
             same = [item.fact for other, item in enumerate(items) if sketch.members[other] == member]
-            facts = _again(same, worlds, call.id) or choose_facts([world[call.id] for world in worlds], choices, told)
+            facts = _again(same, every, call.id) or choose_facts([world[call.id] for world in every], choices, told)
             label = " and ".join(fact.label for fact in facts)
             atoms += [Atom(call=call.id, path=fact.path, value=value_at(results[call.id], fact.path)) for fact in facts]
         items.append(Item(member.need, givens[place], label))
@@ -69,11 +85,7 @@ def compose(sketch: Sketch, tools: Mapping[str, ToolInterface], seed: int, max_c
         calls=calls,
         slots=tuple(Slot(text=member.need, tool=member.name) for member in dict.fromkeys(sketch.members)),
         atoms=tuple(atoms),
-        state=tuple(
-            StateChange(call=call.id, tool=call.tool, arguments=resolved(call, results))
-            for call, member in zip(calls, sketch.members, strict=True)
-            if member.effect != "read"
-        ),
+        state=state,
         hard_edges=tuple(sorted({(f"c{join.first + 1}", f"c{join.second + 1}") for join in sketch.joins})),
     )
 
@@ -113,9 +125,22 @@ def _calls(
                 said.append(new)
                 known[new.word] = (member.provider, new.value)
             arguments[name] = value
+        if member.effect == "update" and _says_nothing_new(tool):
+            extra = new_value(tool, derive(seed, "new"))
+            if extra is None:
+                raise RejectionError("an update says nothing new")
+            arguments[extra[0]] = extra[1]
+            said.append(extra[2])
         calls.append(ReferenceCall(id=f"c{place + 1}", tool=member.name, arguments=arguments))
         givens.append(tuple(said))
     return element, tuple(calls), givens
+
+
+def _says_nothing_new(tool: ToolInterface) -> bool:
+    """Whether an update is told no more than what to update."""
+    verb = words(tool.source_name.rpartition(".")[2])[:1]
+    placed = all(f"{{{name}}}" in tool.path or words(name)[-1:] in _POINTING for name in tool.required)
+    return placed and (tool.http_method in ("PUT", "PATCH") or not verb or verb[0] in _VAGUE)
 
 
 def _again(labels: list[str], worlds: list[dict[str, Any]], call: str) -> list[Fact]:
@@ -188,6 +213,20 @@ def _named(join: Join, word: str, result: Any, element: int) -> Source:
 def _request(sketch: Sketch, items: list[Item], sources: list[Source], choices: random.Random) -> str:
     """The sentences of a request, in the order of its calls."""
     joins = sketch.joins
+    linked = {place for join in joins for place in (join.first, join.second)}
+    if not joins:
+        return phrase(items, choices)
+    if len(linked) < len(items):
+        near = sketch._replace(members=tuple(sketch.members[place] for place in sorted(linked)))
+        aside = [
+            also("aside", clause(item, choices), choices) for place, item in enumerate(items) if place not in linked
+        ]
+        return " ".join([_request(near, [items[place] for place in sorted(linked)], sources, choices), *aside])
+    if len(joins) == 3:
+        within = follow(sources[1], _need(items[1], choices), choices)
+        one, other = sources[0].thing, _value_name(sources[2])
+        last = same(one, other, _need(items[2], choices), choices)
+        return " ".join([opening(items[0], choices), within, last, closing(items[2], choices)])
     if len({join.second for join in joins}) == 1 and len(joins) == 2:
         one, other = (_value_name(source) for source in sources)
         start = [opening(items[0], choices), also("second", clause(items[1], choices), choices)]

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from paraagent.catalog.splits import split_of
 from paraagent.task import Reach, Split
-from paraagent.tasks.needs import need_of
+from paraagent.tasks.pool import Member, in_turn, member_need, shuffled
 
 if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
+    from paraagent.config import TasksConfig
 
 _LINKABLE = """
 WITH pool AS (
     SELECT * FROM tools
-    WHERE NOT deprecated AND n_required <= {max_required} AND n_parameters <= 12 AND length(name) <= 48
+    WHERE (len(?::VARCHAR[]) = 0 OR source IN (SELECT unnest(?::VARCHAR[])))
+      AND NOT deprecated AND n_required <= ? AND n_parameters <= 12 AND length(name) <= ?
       AND length(description) BETWEEN 15 AND 1500 AND length(parameters) <= 6000
       AND coalesce(length(returns), 0) <= 16000
       AND tool_id NOT IN (
         SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
 )
-SELECT p.name, p.provider, p.service, p.effect, p.description, p.n_required,
-    c.name, c.provider, c.service, c.effect, c.description, c.n_required, field, parameter, kind
+SELECT p.name, p.provider, p.service, p.effect, p.description,
+    c.name, c.provider, c.service, c.effect, c.description, field, parameter, kind
 FROM edges JOIN pool p ON p.tool_id = producer JOIN pool c ON c.tool_id = consumer
 JOIN parameters q ON q.tool_id = consumer AND q.name = parameter AND q.required
 WHERE p.returns IS NOT NULL AND p.effect IN ('read', 'create') AND c.effect != 'other'
@@ -37,28 +39,8 @@ WHERE p.returns IS NOT NULL AND p.effect IN ('read', 'create') AND c.effect != '
   AND NOT regexp_matches(parameter, '(?i)^(lat|lon|lng|latitude|longitude)$')
 ORDER BY c.name, parameter, confidence DESC, p.name, field
 """
-_CHANGING = """
-SELECT name, provider, service, effect, description, n_required FROM tools
-WHERE effect IN ('create', 'update', 'delete') AND NOT deprecated AND n_required BETWEEN 1 AND {max_required}
-  AND n_parameters <= 8 AND length(name) <= 40 AND length(description) BETWEEN 15 AND 1500
-  AND length(parameters) <= 4000 AND coalesce(length(returns), 0) <= 12000
-  AND tool_id NOT IN (
-    SELECT tool_id FROM parameters WHERE required AND type NOT IN ('string', 'integer', 'number', 'boolean'))
-ORDER BY name
-"""
-_VAGUE_CHANGES = ("update", "modify", "edit", "change", "set", "rename", "replace")
-_MOST_USES = 2
+_MOST_USES = 4
 """Sketches in which one tool may be the last one."""
-
-
-class Member(NamedTuple):
-    """A tool that a sketch may hold."""
-
-    name: str
-    provider: str
-    service: str
-    effect: str
-    need: str
 
 
 class Link(NamedTuple):
@@ -90,25 +72,18 @@ class Sketch(NamedTuple):
 
     @property
     def reach(self) -> Reach:
-        if len({(member.provider, member.service) for member in self.members}) == 1:
-            return "service"
-        return "provider" if len({member.provider for member in self.members}) == 1 else "providers"
+        return reach_of(self.members)
 
     @property
     def writes(self) -> bool:
-        return any(member.effect != "read" for member in self.members)
+        return any(member.writes for member in self.members)
 
 
-def writing_need(description: str, effect: str, n_required: int) -> str | None:
-    """The need of a tool that may write; None where it says too little, as an update without anything new."""
-    need = need_of(description, writing=effect != "read")
-    if need is None or (effect != "read" and (" or " in need or (_vague(need) and n_required < 2))):
-        return None
-    return need
-
-
-def _vague(need: str) -> bool:
-    return need.split(" ", 1)[0] in _VAGUE_CHANGES
+def reach_of(members: Sequence[Member]) -> Reach:
+    """How far apart tools lie."""
+    if len({(member.provider, member.service) for member in members}) == 1:
+        return "service"
+    return "provider" if len({member.provider for member in members}) == 1 else "providers"
 
 
 class Links:
@@ -125,18 +100,17 @@ class Links:
             self.out[link.producer, link.field].append(link)
 
     def sketches(self, shape: str, *, writing: bool, choices: random.Random) -> Iterator[Sketch]:
-        """Sketches of one shape, providers in turn, those that reach beyond a service as early as the others."""
-        made = {"chain-2": self._chains, "chain-3": self._long_chains, "fan-out": self._fans_out}.get(
-            shape, self._fans_in if shape == "fan-in" else self._chains
-        )
-        by_reach: dict[str, dict[str, list[Sketch]]] = defaultdict(lambda: defaultdict(list))
+        """Sketches of one shape, providers in turn; those that reach beyond a service, and each way of combining
+        reading with writing, as early as the others."""
+        special = {"chain-3": self._long_chains, "fan-out": self._fans_out, "fan-in": self._fans_in}
+        made = special.get(shape, self._chains)
+        sorts: dict[tuple[str, ...], dict[str, list[Sketch]]] = defaultdict(lambda: defaultdict(list))
         for consumer in sorted(self.into):
             found = [sketch for sketch in made(consumer, choices) if sketch.writes == writing]
             for sketch in found[:_MOST_USES]:
-                by_reach[sketch.reach][self.members[consumer].provider].append(sketch)
-        return in_turn(
-            [in_turn([choices.sample(group, len(group)) for group in of.values()]) for of in by_reach.values()]
-        )
+                sort = (sketch.reach, *(member.effect for member in sketch.members if writing))
+                sorts[sort][self.members[consumer].provider].append(sketch)
+        return in_turn([list(in_turn([shuffled(group, choices) for group in of.values()])) for of in sorts.values()])
 
     def _sketch(self, names: Sequence[str], joins: Sequence[Join]) -> Sketch:
         return Sketch(tuple(self.members[name] for name in names), tuple(joins))
@@ -171,31 +145,37 @@ class Links:
                 if other.consumer != link.producer:
                     joins = [Join(0, 1, link, 0), Join(0, 2, other, 0)]
                     found.append(self._sketch([link.producer, consumer, other.consumer], joins))
-        return choices.sample(found, len(found))
+        return shuffled(found, choices)
 
     def _fans_in(self, consumer: str, choices: random.Random) -> list[Sketch]:
-        """Two parameters from two tools."""
-        parameters = sorted(self.into[consumer])
+        """Two parameters from two tools; the one may need what the other gives, as a list within a project does."""
         found = []
-        for number, first in enumerate(parameters):
-            for second in parameters[number + 1 :]:
-                for one in self.into[consumer][first][:2]:
-                    for two in self.into[consumer][second][:2]:
-                        if len({one.producer, two.producer, consumer}) == 3:
-                            joins = [Join(0, 2, one, 0), Join(1, 2, two, 0)]
-                            found.append(self._sketch([one.producer, two.producer, consumer], joins))
-        return choices.sample(found, len(found))
+        for first, second in permutations(sorted(self.into[consumer]), 2):
+            for one, two in product(self.into[consumer][first][:2], self.into[consumer][second][:2]):
+                if len({one.producer, two.producer, consumer}) < 3:
+                    continue
+                within = [link for links in self.into[two.producer].values() for link in links if _same(link, one)]
+                if not within and second < first:
+                    continue  # the other way round it is the same
+                joins = [Join(0, 2, one, 0), *(Join(0, 1, link, 0) for link in within[:1]), Join(1, 2, two, 0)]
+                found.append(self._sketch([one.producer, two.producer, consumer], joins))
+        return shuffled(found, choices)
 
 
-def read_links(catalog: Catalog, max_required: int) -> dict[Split, Links]:
+def _same(link: Link, other: Link) -> bool:
+    """Whether two links start at the same value."""
+    return (link.producer, link.field) == (other.producer, other.field)
+
+
+def read_links(catalog: Catalog, config: TasksConfig) -> dict[Split, Links]:
     """The links of every split; both ends of a link belong to one."""
     members: dict[str, Member | None] = {}
     links: dict[Split, list[Link]] = defaultdict(list)
-    for row in catalog.rows(_LINKABLE.format(max_required=max_required)):
-        ends, (field, parameter, kind) = (row[:6], row[6:12]), row[12:]
-        for name, provider, service, effect, text, n_required in ends:
+    for row in catalog.rows(_LINKABLE, [*2 * [config.sources], config.max_required, config.max_name]):
+        ends, (field, parameter, kind) = (row[:5], row[5:10]), row[10:]
+        for name, provider, service, effect, text in ends:
             if name not in members:
-                need = writing_need(text, effect, n_required)
+                need = member_need(text, effect)
                 members[name] = Member(name, provider, service, effect, need) if need else None
         producer, consumer = members[ends[0][0]], members[ends[1][0]]
         if producer is None or consumer is None or field.count("[]") > 1:
@@ -205,22 +185,3 @@ def read_links(catalog: Catalog, max_required: int) -> dict[Split, Links]:
             links[split].append(Link(producer.name, field, consumer.name, parameter, kind))
     known = {name: member for name, member in members.items() if member is not None}
     return {split: Links(known, chosen) for split, chosen in links.items()}
-
-
-def single_changes(catalog: Catalog, max_required: int, choices: random.Random) -> dict[Split, Iterator[Sketch]]:
-    """Tools that change something, each a sketch of its own, by split; providers in turn."""
-    found: dict[Split, dict[str, list[Sketch]]] = defaultdict(lambda: defaultdict(list))
-    for name, provider, service, effect, text, n_required in catalog.rows(_CHANGING.format(max_required=max_required)):
-        need = writing_need(text, effect, n_required)
-        if need:
-            sketch = Sketch((Member(name, provider, service, effect, need),), ())
-            found[split_of(provider, service)][provider].append(sketch)
-    return {
-        split: in_turn([choices.sample(group, len(group)) for group in choices.sample(list(of.values()), len(of))])
-        for split, of in found.items()
-    }
-
-
-def in_turn(groups: Iterable[Iterable[Sketch]]) -> Iterator[Sketch]:
-    """One of each group, then the next of each, to the end."""
-    return (sketch for turn in zip_longest(*groups) for sketch in turn if sketch is not None)

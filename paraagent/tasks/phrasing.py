@@ -96,6 +96,11 @@ def follow(source: Source, then: str, choices: random.Random) -> str:
     return _sentence(choices.choice(PHRASES[source.kind]).format(then=then, **fields))
 
 
+def same(first: str, second: str, then: str, choices: random.Random) -> str:
+    """A sentence that says what to do with a thing and one that was found within it."""
+    return _sentence(choices.choice(PHRASES["same"]).format(first=first, second=second, then=then))
+
+
 def together(first: str, second: str, then: str, choices: random.Random) -> str:
     """A sentence that says what to do with two values of two results."""
     return _sentence(choices.choice(PHRASES["pair"]).format(first=first, second=second, then=then))

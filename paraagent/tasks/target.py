@@ -1,22 +1,18 @@
-"""Target: one tool drafted into one thing that somebody could ask for: its need, what is given, the fact to report."""
+"""What somebody who asks for a tool's work has to say: a value for each parameter, in words, and the facts wanted."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from paraagent.catalog.interface import ToolInterface
-from paraagent.seeds import derive, rng
-from paraagent.task import ReferenceCall
+from paraagent.seeds import derive
 from paraagent.tasks.facts import Fact, answerable, facts_of, value_at
-from paraagent.tasks.phrasing import Given, Item
-from paraagent.tasks.play import play
-from paraagent.tasks.rejection import RejectionError as RejectionError
-from paraagent.toolenv.arguments import check_arguments
+from paraagent.tasks.phrasing import Given
+from paraagent.tasks.rejection import RejectionError
 from paraagent.toolenv.generate import Compiler
 from paraagent.toolenv.identifiers import singular, words
 from paraagent.toolenv.world import World
@@ -53,6 +49,8 @@ _SPELLED = {
 _ACTS = frozenset({"get", "set", "find", "include", "is", "has", "show", "with", "php", "json"})
 _BARE = frozenset({"id", "ids", "name", "key", "code", "number", "slug", "uuid", "type"})
 """Parameter names that say nothing without the thing they belong to."""
+_SETTABLE = frozenset({"name", "title", "description", "label", "summary", "comment", "note", "subject", "email"})
+"""Last words of what an update may set."""
 _VALUE = re.compile(r"[\w.@:/+,-]+(?: [\w.@:/+,-]+){0,3}")
 _PLACEHOLDER = re.compile(r"\{\+?([^{}]*)\}")
 _LONGEST_VALUE = 28
@@ -63,31 +61,6 @@ _CHOICE = 4
 """Facts of the best ranks among which the seed chooses."""
 _PAIRED = 10
 """Facts among which the second of a pair is looked for."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A draft that no request has been written for."""
-
-    tool: ToolInterface
-    slot: str
-    arguments: dict[str, Any]
-    item: Item
-    paths: tuple[str, ...]
-    """Where the facts stand in the result; none for a tool that writes."""
-
-
-def draft(tool: ToolInterface, need: str, seed: int, max_result_chars: int) -> Target:
-    """Draft a tool; equal seeds give equal drafts. Raises `RejectionError`."""
-    arguments, givens = _given(tool, seed)
-    call = ReferenceCall(id="c1", tool=tool.name, arguments=arguments)
-    worlds = [derive(seed, "world", number) for number in range(WORLDS)]
-    results = [play([call], {tool.name: tool}, world, max_result_chars)["c1"] for world in worlds]
-    if tool.effect != "read":
-        return Target(tool, need, arguments, Item(need, givens, ""), ())
-    facts = choose_facts(results, rng(seed, "fact"))
-    label = " and ".join(fact.label for fact in facts)
-    return Target(tool, need, arguments, Item(need, givens, label), tuple(fact.path for fact in facts))
 
 
 def literal(tool: ToolInterface, name: str, seed: int) -> Any:
@@ -109,15 +82,17 @@ def given(tool: ToolInterface, name: str, seed: int) -> tuple[Any, Given]:
     return value, Given(word, text)
 
 
-def _given(tool: ToolInterface, seed: int) -> tuple[dict[str, Any], tuple[Given, ...]]:
-    """An argument for each required parameter, and how a person would say it."""
-    made = {name: given(tool, name, seed) for name in tool.properties if name in tool.required}
-    arguments, givens = {name: value for name, (value, _) in made.items()}, tuple(said for _, said in made.values())
-    if not givens or len({said.word for said in givens}) < len(givens):
-        raise RejectionError("parameters are hard to tell apart")
-    if check_arguments(tool, arguments) is not None:
-        raise RejectionError("arguments do not validate")
-    return arguments, givens
+def new_value(tool: ToolInterface, seed: int) -> tuple[str, Any, Given] | None:
+    """What an update that is told nothing but what to update may set: parameter, value, and how it is said."""
+    for name, schema in tool.properties.items():
+        parts = words(name)
+        if schema.get("type") == "string" and "enum" not in schema and parts and parts[-1] in _SETTABLE:
+            try:
+                value, said = given(tool, name, seed)
+            except RejectionError:
+                continue
+            return name, value, Given(f"new {said.word}", said.value)
+    return None
 
 
 def owner_of(tool: ToolInterface, parameter: str) -> tuple[str, ...]:

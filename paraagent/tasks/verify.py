@@ -18,12 +18,12 @@ from paraagent.retrieval.index import Hit
 from paraagent.rewards.atoms import states
 from paraagent.rewards.score import score
 from paraagent.seeds import derive
-from paraagent.task import Atom, Split, Task
-from paraagent.tasks.facts import answerable, value_at
-from paraagent.tasks.play import play
+from paraagent.task import ReferenceCall, Split, Task
+from paraagent.tasks.facts import answerable
+from paraagent.tasks.play import does, play
 from paraagent.tasks.rejection import RejectionError
 from paraagent.tasks.target import literal
-from paraagent.toolenv.identifiers import singular, words
+from paraagent.toolenv.identifiers import folded, singular, words
 
 if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
@@ -60,7 +60,8 @@ _VARIANT = re.compile(
 )
 _SAME_TEXT = 0.75
 """Share of common words from which two descriptions say the same."""
-_OTHER_WORLDS = 3
+_OTHER_WORLDS = 1
+"""Further worlds in which the answer must read differently; eight were looked at when the facts were chosen."""
 _REWARDS = RewardConfig()
 MOST_WORDS = {0: 45, 1: 50, 2: 85, 3: 120}
 """Longest request by width, in words."""
@@ -75,6 +76,15 @@ class Outline(NamedTuple):
     source_name: str
     effect: str
     description: str
+    needs: frozenset[str]
+    """Required parameters, by folded name."""
+    takes: frozenset[str]
+    """All parameters."""
+
+    @classmethod
+    def of(cls, tool: ToolInterface) -> Outline:
+        needs, takes = (frozenset(map(folded, names)) for names in (tool.required, tool.properties))
+        return cls(tool.name, tool.source_name, tool.effect, tool.description, needs, takes)
 
 
 def check_found(
@@ -110,8 +120,12 @@ def difficulty(task: Task, likeness: float, optional: int) -> float:
 
 
 def is_sibling(tool: Outline, other: Outline) -> bool:
-    """Whether two tools that do alike differ in version, region or get/list alone, or say the same of themselves."""
-    if other.effect != tool.effect:
+    """Whether nothing in a request for a tool tells it from another one.
+
+    The two do alike, differ in version, region or get/list alone or say the same of themselves, and what the request
+    gives is just what the other one takes.
+    """
+    if other.effect != tool.effect or not (other.needs <= tool.needs <= other.takes):
         return False
     if _noun(tool.name) == _noun(other.name) or _noun(tool.source_name) == _noun(other.source_name):
         return True
@@ -137,14 +151,12 @@ def check_request(task: Task) -> None:
 
 
 def check_answer(task: Task, tools: Mapping[str, ToolInterface], env: EnvConfig) -> None:
-    """The reference calls, run in the task's world, show the answer; other worlds and other arguments show another."""
+    """The reference calls, run in the task's world, do what is asked; other worlds and other arguments do not."""
     shown = play(task.calls, tools, task.seed, env.max_result_chars)
-    if not all(answerable(atom.value) and _read(shown, atom) == atom.value for atom in task.atoms):
+    if not all(answerable(atom.value) for atom in task.atoms) or not does(task, shown):
         raise RejectionError("answer does not hold in the task's world")
-    if not task.atoms:
-        return
-    for number in range(_OTHER_WORLDS):
-        if _same_answer(task, play(task.calls, tools, derive(task.seed, "other", number), env.max_result_chars)):
+    for number in range(_OTHER_WORLDS if task.atoms else 0):
+        if does(task, play(task.calls, tools, derive(task.seed, "other", number), env.max_result_chars)):
             raise RejectionError("answer is the same in another world")
     for place, call in enumerate(task.calls):
         for name in call.arguments:
@@ -153,25 +165,64 @@ def check_answer(task: Task, tools: Mapping[str, ToolInterface], env: EnvConfig)
                 if value == call.arguments[name]:
                     continue
                 changed = call.model_copy(update={"arguments": {**call.arguments, name: value}})
-                calls = (*task.calls[:place], changed, *task.calls[place + 1 :])
-                try:
-                    results = play(calls, tools, task.seed, env.max_result_chars)
-                except RejectionError:
-                    continue
-                if _same_answer(task, results):
+                if _would_do(task, (*task.calls[:place], changed, *task.calls[place + 1 :]), tools, env):
                     guess = name in call.references
                     raise RejectionError("a guessed value does as well" if guess else "a value does not matter")
 
 
-def _same_answer(task: Task, results: Mapping[str, Any]) -> bool:
-    return all(_read(results, atom) == atom.value for atom in task.atoms)
+def with_equivalents(
+    task: Task,
+    tools: Mapping[str, ToolInterface],
+    found: Mapping[str, Sequence[ToolInterface]],
+    versions: Mapping[str, Sequence[ToolInterface]],
+    env: EnvConfig,
+) -> Task:
+    """The task, with the other versions of its targets that are as right as these.
+
+    Args:
+        found: by slot text, the tools that its search shows beside the targets; none of them may do as well.
+        versions: by target, its other versions in the catalog; each must do as well, since a search may show it.
+    """
+    slots = []
+    for slot in task.slots:
+        others = {other.name: other for other in versions.get(slot.tool, ())}
+        for other in [*others.values(), *found.get(slot.text, ())]:
+            known = {**tools, other.name: other}
+            alike = _would_do(task, swapped(task, tools[slot.tool], other).calls, known, env)
+            if alike and other.name not in others:
+                raise RejectionError("another tool that is found does as well")
+            if not alike and other.name in others:
+                raise RejectionError("another version of the tool does otherwise")
+        slots.append(slot.model_copy(update={"equivalents": tuple(others)}))
+    return task.model_copy(update={"slots": tuple(slots)})
 
 
-def _read(results: Mapping[str, Any], atom: Atom) -> Any:
+def swapped(task: Task, tool: ToolInterface, other: ToolInterface) -> Task:
+    """The task with another tool in a target's place, called with those of the arguments that it takes."""
+    calls = tuple(
+        call.model_copy(update={"tool": other.name, "arguments": _as_taken(call.arguments, other)})
+        if call.tool == tool.name
+        else call
+        for call in task.calls
+    )
+    slots = tuple(
+        slot.model_copy(update={"tool": other.name}) if slot.tool == tool.name else slot for slot in task.slots
+    )
+    return task.model_copy(update={"calls": calls, "slots": slots})
+
+
+def _as_taken(arguments: Mapping[str, Any], other: ToolInterface) -> dict[str, Any]:
+    """The arguments that another tool knows by name; what it requires beyond them gets the others in turn."""
+    taken = {name: value for name, value in arguments.items() if name in other.properties}
+    spare = [value for name, value in arguments.items() if name not in other.properties]
+    return taken | dict(zip([name for name in other.required if name not in taken], spare, strict=False))
+
+
+def _would_do(task: Task, calls: Sequence[ReferenceCall], tools: Mapping[str, ToolInterface], env: EnvConfig) -> bool:
     try:
-        return value_at(results[atom.call], atom.path)
-    except (LookupError, ValueError):
-        return None
+        return does(task, play(calls, tools, task.seed, env.max_result_chars))
+    except RejectionError:
+        return False
 
 
 def solved_by_oracle(

@@ -8,7 +8,7 @@ from typing import Any
 from paraagent.config import RewardConfig
 from paraagent.paraact.plan import ExecutionPlan
 from paraagent.task import Atom, ReferenceCall, Slot, Task
-from paraagent.trace import Call, Episode, ErrorInfo, Family, PlanKind, PlanRecord, PlanRule, Search, Turn
+from paraagent.trace import Call, Change, Episode, ErrorInfo, Family, PlanKind, PlanRecord, PlanRule, Search, Turn
 from tests.paraact.test_plan import execution
 
 CONFIG = RewardConfig()
@@ -68,7 +68,7 @@ def turn(
     )
 
 
-def episode(*turns: Turn, answer: str | None = "It is Ada.") -> Episode:
+def episode(*turns: Turn, answer: str | None = "It is Ada.", changes: Sequence[Change] = ()) -> Episode:
     return Episode(
         episode_id="p/t/0",
         task_id="t",
@@ -79,4 +79,5 @@ def episode(*turns: Turn, answer: str | None = "It is Ada.") -> Episode:
         turns=turns,
         answer=answer,
         end="turn_limit" if answer is None else "answer",
+        changes=tuple(changes),
     )

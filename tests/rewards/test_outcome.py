@@ -12,7 +12,7 @@ from paraagent.paraact.prompt import NO_TOOL_ANSWER
 from paraagent.rewards.atoms import states
 from paraagent.rewards.outcome import outcome_reward
 from paraagent.task import StateChange
-from paraagent.trace import Call, Turn
+from paraagent.trace import Change, Turn
 from tests.rewards.builders import CONFIG, call, episode, search, task, turn
 
 WORKED = (turn(search("a")), turn(call("a")))
@@ -47,43 +47,54 @@ def test_a_task_that_needs_no_tool_earns_nothing_once_a_call_was_made() -> None:
     assert outcome_reward(task(), episode(*WORKED), CONFIG) == -0.5
 
 
-CANCEL = StateChange(call="a", tool="orders_cancel", arguments={"order_id": "ord_1"})
+def change(key: str = "0a", deleted: bool = False, links: dict[str, Any] | None = None, **fields: Any) -> Change:
+    return Change(kind="shop.example/orders order", key=key, deleted=deleted, fields=fields, links=links or {})
+
+
+SHIPPED = StateChange(call="a", thing=change(status="shipped", links={"shop.example/orders:customer.id": "cus_1"}))
+LINKS = {"shop.example/orders:customer.id": "cus_1"}
 
 
 @pytest.mark.parametrize(
-    ("made", "reward"),
+    ("left", "reward"),
     [
-        (call("orders_cancel", arguments={"order_id": "ord_1"}), 1.5),
-        (call("Orders_Cancel", arguments={"order_id": "ord_1", "note": "late"}), 1.5),
-        (call("orders_cancel", arguments={"order_id": "ord_2"}), 0.25),
-        (call("orders_cancel", arguments={}), 0.25),
-        (call("orders_close", arguments={"order_id": "ord_1"}), 0.25),
+        ([change(status="shipped", links=LINKS)], 1.5),
+        ([change(key="0b"), change(status="shipped", note="late", links=LINKS)], 1.5),
+        ([change(status="lost", links=LINKS)], 0.25),
+        ([change(status="shipped")], 0.25),
+        ([change(key="0b", status="shipped", links=LINKS)], 0.25),
+        ([change(key="", status="shipped", links=LINKS)], 0.25),
+        ([change(status="shipped", links=LINKS, deleted=True)], 0.25),
+        ([], 0.25),
     ],
 )
-def test_what_must_have_changed_counts_like_a_fact(made: Call, reward: float) -> None:
-    writing = task("orders_cancel").model_copy(update={"state": (CANCEL,)})
-    assert outcome_reward(writing, episode(turn(search("a")), turn(made)), CONFIG) == reward
+def test_what_is_left_in_the_world_counts_like_a_fact(left: list[Change], reward: float) -> None:
+    writing = task("orders_ship").model_copy(update={"state": (SHIPPED,)})
+    assert outcome_reward(writing, episode(*WORKED, changes=left), CONFIG) == reward
 
 
-def test_a_change_that_failed_was_not_made() -> None:
-    writing = task("orders_cancel", atoms=[]).model_copy(update={"state": (CANCEL,)})
-    failed = call("orders_cancel", "StateConflictError", arguments={"order_id": "ord_1"})
-    assert outcome_reward(writing, episode(turn(search("a")), turn(failed), turn(call("b"))), CONFIG) == -0.5
+def test_which_tool_was_called_does_not_matter_to_what_is_left() -> None:
+    writing = task("orders_ship", atoms=[]).model_copy(update={"state": (SHIPPED,)})
+    done = change(status="shipped", links=LINKS)
+    for name in ("orders_ship", "orders_v2_ship", "orders_update"):
+        assert outcome_reward(writing, episode(turn(search("a")), turn(call(name)), changes=[done]), CONFIG) == 1.5
 
 
 @pytest.mark.parametrize(
-    ("turns", "answer", "reward"),
+    ("turns", "changes", "answer", "reward"),
     [
-        ((turn(search("a")),), NO_TOOL_ANSWER, 1.5),
-        ((turn(search("a")), turn(call("shop_list_orders"))), "no tool can do this", 1.5),
-        ((turn(search("a")), turn(call("shop_delete_order"))), NO_TOOL_ANSWER, -0.5),
-        ((), NO_TOOL_ANSWER, -0.5),
-        ((turn(search("a")),), "It is done.", -0.5),
+        ((turn(search("a")),), [], NO_TOOL_ANSWER, 1.5),
+        ((turn(search("a")), turn(call("shop_list_orders"))), [], "no tool can do this", 1.5),
+        ((turn(search("a")), turn(call("shop_drop"))), [change(deleted=True)], NO_TOOL_ANSWER, -0.5),
+        ((), [], NO_TOOL_ANSWER, -0.5),
+        ((turn(search("a")),), [], "It is done.", -0.5),
     ],
 )
-def test_what_no_tool_can_do_is_declined_after_a_search(turns: tuple[Turn, ...], answer: str, reward: float) -> None:
+def test_what_no_tool_can_do_is_declined_after_a_search(
+    turns: tuple[Turn, ...], changes: list[Change], answer: str, reward: float
+) -> None:
     unsolvable = task(atoms=[]).model_copy(update={"shape": "unsolvable"})
-    assert outcome_reward(unsolvable, episode(*turns, answer=answer), CONFIG) == reward
+    assert outcome_reward(unsolvable, episode(*turns, answer=answer, changes=changes), CONFIG) == reward
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,14 @@ def test_found_and_called_targets_count(turns: list[Turn], reward: float) -> Non
     assert step_reward(task("a", "b"), episode(*turns), CONFIG) == pytest.approx(reward)
 
 
+def test_an_equivalent_version_counts_as_the_target() -> None:
+    alike = task("a", "b")
+    slots = (alike.slots[0].model_copy(update={"equivalents": ("a_v2",)}), alike.slots[1])
+    turns = turn(search("a_v2", "b")), turn(call("a_v2"), call("b"))
+    assert step_reward(alike.model_copy(update={"slots": slots}), episode(*turns), CONFIG) == 0.5
+    assert step_reward(alike, episode(*turns), CONFIG) == pytest.approx(0.4 / 2 + 0.1 / 2)
+
+
 def test_a_target_called_twice_counts_once() -> None:
     turns = turn(search("a")), turn(call("a"), call("a", arguments={"x": 1}))
     assert step_reward(task("a", "a"), episode(*turns), CONFIG) == 0.5

@@ -12,7 +12,7 @@ from paraagent.config import EnvConfig
 from paraagent.retrieval.index import Hit, ToolIndex
 from paraagent.task import Atom, ReferenceCall, Slot, Task
 from paraagent.tasks.facts import value_at
-from paraagent.tasks.target import RejectionError
+from paraagent.tasks.rejection import RejectionError
 from paraagent.tasks.verify import (
     Outline,
     check_answer,
@@ -107,8 +107,8 @@ def test_a_reference_that_does_not_find_its_tool_earns_nothing(
     assert solved_by_oracle([wrong], tiny_catalog, tiny_index, EnvConfig(), None) == [False]
 
 
-def outline(name: str, description: str, effect: str = "read") -> Outline:
-    return Outline(name, name, effect, description)
+def outline(name: str, description: str, effect: str = "read", needs: str = "id", takes: str = "id") -> Outline:
+    return Outline(name, name, effect, description, frozenset(needs.split()), frozenset(takes.split()))
 
 
 GET = outline("calendar_events_get", "Returns one event of a calendar.")
@@ -123,6 +123,8 @@ GET = outline("calendar_events_get", "Returns one event of a calendar.")
         (outline("agenda_entry", "Returns one event of the calendar."), True),
         (outline("calendar_events_delete", "Removes one event of a calendar.", "delete"), False),
         (outline("calendar_settings_get", "Returns one setting."), False),
+        (outline("calendar_us_event_get", "An event.", needs="id region", takes="id region"), False),
+        (outline("calendar_events_list", "Lists what is planned.", needs="", takes="query"), False),
     ],
 )
 def test_a_variant_or_twin_is_a_sibling_and_another_act_is_not(other: Outline, sibling: bool) -> None:

@@ -6,7 +6,7 @@ STAMP := .venv/installed
 SOURCES := flows paraagent pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench up down clean lock
+.PHONY: help install run test check format bench laws up down clean lock
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,9 @@ format: $(STAMP) ## Bring the code into shape.
 
 bench: $(STAMP) ## Measure the catalog build.
 	@$(BIN)/paraagent bench catalog $(ARGS)
+
+laws: $(STAMP) ## Check the eight laws of the simulated world on 2,000 tools.
+	@$(BIN)/paraagent bench laws $(ARGS)
 
 up: $(STAMP) ## Start Prefect's server, pools, deployments and workers on this machine.
 	@$(BIN)/paraagent up $(ARGS)

@@ -135,12 +135,14 @@ def laws(
     from rich.console import Console
 
     from paraagent.cli.current import require_catalog
+    from paraagent.cli.run import display
     from paraagent.toolenv.laws.census import take_census
     from pipelines.home import Home
 
     path = require_catalog(Home.locate(), profile)
-    note = Console(stderr=True)
-    taken = take_census(path, tools, seeds, seed, processes or os.cpu_count() or 1, _Lines(note))
+    progress, shown = display()
+    with shown:
+        taken = take_census(path, tools, seeds, seed, processes or os.cpu_count() or 1, progress)
     if json:
         import orjson
 

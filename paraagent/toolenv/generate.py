@@ -14,15 +14,17 @@ from paraagent.catalog.nouns import container
 from paraagent.files import canonical_json
 from paraagent.toolenv.echo import KEYS, EchoPlan
 from paraagent.toolenv.identifiers import folded, words
+from paraagent.toolenv.leaves import MASK, mix
 from paraagent.toolenv.lists import ListPlan, matches
 from paraagent.toolenv.meaning import WEAK, Meaning
 from paraagent.toolenv.node import SHIFT, Node, constant
+from paraagent.toolenv.numbers import number_leaf
 from paraagent.toolenv.place import Place
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
 from paraagent.toolenv.shapes import check_of, choice, kind_of, merged
 from paraagent.toolenv.things import Field, Identity, Thing, identity_of, last_noun, reference
-from paraagent.toolenv.values import MASK, mix, number_leaf, text_leaf
+from paraagent.toolenv.values import text_leaf
 from paraagent.toolenv.words import TOPICS
 
 _OPTIONAL_FIELDS = (24, 16, 10, 6)
@@ -162,7 +164,8 @@ class Compiler:
     def _part(self, shown: dict[str, Any], place: Place, wrapper: bool) -> tuple[str, dict[str, Identity]]:
         """The field that holds what identifies the object, such as `metadata`, and what does; nothing where none."""
         for name, schema in shown.items():
-            if isinstance(schema, dict) and kind_of(schema) == "object" and not container(name):
+            about = self._meaning is not None and self._meaning.is_about(name)
+            if about and isinstance(schema, dict) and kind_of(schema) == "object":
                 if place.primary and self._is_same(name, schema, wrapper):
                     continue
                 own = self._own(merged(schema).get("properties", {}), place.inside(name, same=False))

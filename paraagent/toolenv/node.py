@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from paraagent.toolenv.values import MASK
+from paraagent.toolenv.leaves import MASK
 
 SHIFT = 48
 """A value's own key are the bits of the product of its holder's key and its salt from this one on: two random factors

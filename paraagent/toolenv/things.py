@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from paraagent.catalog.entities import Entity
 from paraagent.seeds import derive
 from paraagent.toolenv.identifiers import singular
+from paraagent.toolenv.leaves import MASK, Leaf, mix, pick
 from paraagent.toolenv.meaning import WEAK, rank, scalar_type
 from paraagent.toolenv.node import SHIFT, Node
+from paraagent.toolenv.numbers import number_leaf
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Place, Record
 from paraagent.toolenv.shapes import Check, check_of
-from paraagent.toolenv.values import MASK, Leaf, mix, number_leaf, pick, text_leaf
+from paraagent.toolenv.values import text_leaf
 from paraagent.toolenv.words import NOUNS, ORGANISATIONS, PEOPLE, RESOURCES, TOPICS
 
 _NOTHING: Mapping[Any, Any] = {}

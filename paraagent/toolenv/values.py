@@ -7,23 +7,18 @@ reserved (example.com), telephone numbers fictional (555-01xx), and dates keep t
 from __future__ import annotations
 
 import base64
-import datetime as dt
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from paraagent.catalog.interface import Schema
 from paraagent.toolenv import words as w
 from paraagent.toolenv.identifiers import singular, words
+from paraagent.toolenv.leaves import Leaf, Text, date, date_time, mix, pair, pick
+from paraagent.toolenv.numbers import is_number, whole_of
 from paraagent.toolenv.patterns import compile_pattern
 from paraagent.validators import compile_validator
 
-Leaf = Callable[[int, int], Any]
-"""(key, now in seconds since 1970) -> value."""
-Text = Callable[[int, int], str]
-
-MASK = (1 << 64) - 1
-_DAY = 86_400
 _PREFIXES = {
     "event": "evt",
     "customer": "cus",
@@ -34,57 +29,6 @@ _PREFIXES = {
     "image": "img",
 }
 _VOWELS = frozenset("aeiou")
-
-
-def mix(key: int) -> int:
-    """Scatter a 64-bit key (the finaliser of SplitMix64): neighbouring keys give unrelated values."""
-    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & MASK
-    return key ^ (key >> 31)
-
-
-@cache
-def pick(pool: tuple[str, ...]) -> Text:
-    size = len(pool)
-    return lambda key, now: pool[key % size]
-
-
-def _pair(first: Sequence[str], second: Sequence[str], pattern: str) -> Text:
-    a, b = len(first), len(second)
-    return lambda key, now: pattern.format(first[key % a], second[(key >> 16) % b], key >> 32 & 0xFFFF)
-
-
-@lru_cache(maxsize=8_192)
-def _iso(seconds: int) -> str:
-    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _moment(names: frozenset[str]) -> Callable[[int, int], int]:
-    """Seconds since 1970 around the clock, ordered by what the name says happened."""
-    if names & {"birth", "birthday", "birthdate", "born", "dob"}:
-        return lambda key, now: key % 14_000 * _DAY - 5_000 * _DAY
-    if names & w.RECENT_EVENTS:
-        low, high = -29, -1
-    elif names & w.PAST_EVENTS:
-        low, high = -900, -30
-    elif names & w.LATER_EVENTS:
-        low, high = 21, 200
-    elif names & w.COMING_EVENTS:
-        low, high = 1, 20
-    else:
-        low, high = -60, 0
-    span = (high - low) * 96
-    return lambda key, now: (now // 900 + low * 96 + key % span) * 900
-
-
-def _date_time(names: frozenset[str]) -> Text:
-    moment = _moment(names)
-    return lambda key, now: _iso(moment(key, now))
-
-
-def _date(names: frozenset[str]) -> Text:
-    moment = _moment(names)
-    return lambda key, now: _iso(moment(key, now))[:10]
 
 
 def _sentence(key: int, now: int) -> str:
@@ -126,9 +70,9 @@ def _url(entity: Sequence[str], suffix: str = "") -> Text:
 
 
 _REGION = pick(w.CLOUD_REGIONS)
-_FULL_NAME = _pair(w.FIRST_NAMES, w.LAST_NAMES, "{} {}")
+_FULL_NAME = pair(w.FIRST_NAMES, w.LAST_NAMES, "{} {}")
 _NOUN = pick(w.NOUNS)
-_SLUG = _pair(w.TOPICS, w.NOUNS, "{}-{}")
+_SLUG = pair(w.TOPICS, w.NOUNS, "{}-{}")
 _TITLE_PAIR: Text = lambda key, now: f"{w.ADJECTIVES[key % 24].capitalize()} {w.NOUNS[(key >> 16) % 24].capitalize()}"  # noqa: E731
 
 
@@ -145,10 +89,10 @@ def _phone(key: int, now: int) -> str:
 
 
 _FORMATS: dict[str, Callable[[frozenset[str], Sequence[str]], Text]] = {
-    "date-time": lambda names, entity: _date_time(names),
-    "google-datetime": lambda names, entity: _date_time(names),
-    "date": lambda names, entity: _date(names),
-    "full-date": lambda names, entity: _date(names),
+    "date-time": lambda names, entity: date_time(names),
+    "google-datetime": lambda names, entity: date_time(names),
+    "date": lambda names, entity: date(names),
+    "full-date": lambda names, entity: date(names),
     "time": lambda names, entity: lambda key, now: f"{key % 24:02d}:{(key >> 8) % 4 * 15:02d}:00Z",
     "duration": lambda names, entity: lambda key, now: f"PT{key % 90 + 1}M",
     "google-duration": lambda names, entity: lambda key, now: f"{(key % 60 + 1) * 30}s",
@@ -159,11 +103,11 @@ _FORMATS: dict[str, Callable[[frozenset[str], Sequence[str]], Text]] = {
     "uuid": lambda names, entity: _uuid,
     "ipv4": lambda names, entity: lambda key, now: f"203.0.113.{key % 254 + 1}",
     "ipv6": lambda names, entity: lambda key, now: f"2001:db8::{key & 0xFFFF:x}",
-    "hostname": lambda names, entity: _pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
+    "hostname": lambda names, entity: pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
     "byte": lambda names, entity: lambda key, now: base64.b64encode(_SLUG(key, now).encode()).decode(),
     "phone": lambda names, entity: _phone,
-    "int64": lambda names, entity: lambda key, now: str(_whole(names)(key, now)),
-    "uint64": lambda names, entity: lambda key, now: str(_whole(names)(key, now)),
+    "int64": lambda names, entity: lambda key, now: str(whole_of(names)(key, now)),
+    "uint64": lambda names, entity: lambda key, now: str(whole_of(names)(key, now)),
     "decimal": lambda names, entity: lambda key, now: f"{key % 500_000 / 100 + 5:.2f}",
 }
 
@@ -232,13 +176,14 @@ _BY_LAST: dict[str, Text] = {
     "keywords": pick(w.QUERIES),
     "q": pick(w.QUERIES),
     "term": pick(w.QUERIES),
-    "domain": _pair(w.NOUNS, w.TOPICS, "{}-{}.example.com"),
-    "host": _pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
-    "hostname": _pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
+    "domain": pair(w.NOUNS, w.TOPICS, "{}-{}.example.com"),
+    "host": pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
+    "hostname": pair(w.NOUNS, w.TOPICS, "{}.{}.example.com"),
     "ip": lambda key, now: f"203.0.113.{key % 254 + 1}",
     "airport": pick(w.AIRPORTS),
     "iata": pick(w.AIRPORTS),
     "mime": pick(w.MIME_TYPES),
+    "mimetype": pick(w.MIME_TYPES),
     "filename": lambda key, now: f"{w.TOPICS[key % 20]}-{w.NOUNS[(key >> 8) % 24]}.{w.EXTENSIONS[(key >> 16) % 6]}",
     "path": lambda key, now: f"/{w.TOPICS[key % 20]}/{w.NOUNS[(key >> 8) % 24]}",
     "slug": _SLUG,
@@ -264,11 +209,37 @@ _BY_LAST: dict[str, Text] = {
     "cost": lambda key, now: f"{key % 50_000 / 100 + 1:.2f}",
     "balance": lambda key, now: f"{key % 900_000 / 100:.2f}",
     "total": lambda key, now: f"{key % 500_000 / 100 + 5:.2f}",
-    "date": _date(frozenset()),
-    "day": _date(frozenset()),
+    "date": date(frozenset()),
+    "day": date(frozenset()),
     "year": lambda key, now: str(key % 26 + 2000),
+    "month": lambda key, now: f"{key % 12 + 1:02d}",
+    "latitude": lambda key, now: f"{key % 1_300_000 / 10_000 - 60:.4f}",
+    "longitude": lambda key, now: f"{key % 3_400_000 / 10_000 - 170:.4f}",
+    "gross": lambda key, now: f"{key % 50_000 / 100 + 1:.2f}",
+    "net": lambda key, now: f"{key % 50_000 / 100 + 1:.2f}",
+    "tax": lambda key, now: f"{key % 9_000 / 100 + 1:.2f}",
+    "fee": lambda key, now: f"{key % 9_000 / 100 + 1:.2f}",
+    "subtotal": lambda key, now: f"{key % 500_000 / 100 + 5:.2f}",
+    "cidr": lambda key, now: f"203.0.113.{key % 16 * 16}/28",
+    "mac": lambda key, now: f"02:00:5e:{key & 0xFF:02x}:{key >> 8 & 0xFF:02x}:{key >> 16 & 0xFF:02x}",
+    "schedule": lambda key, now: f"{key % 4 * 15} {(key >> 8) % 24} * * {(key >> 16) % 7}",
+    "cron": lambda key, now: f"{key % 4 * 15} {(key >> 8) % 24} * * {(key >> 16) % 7}",
+    "gender": pick(("female", "male", "other")),
+    "visibility": pick(("private", "team", "public")),
+    "privacy": pick(("private", "team", "public")),
+    "protocol": pick(("https", "tcp", "udp")),
+    "platform": pick(("linux", "windows", "macos", "android", "ios")),
+    "last4": lambda key, now: f"{key % 10_000:04d}",
+    "barcode": lambda key, now: f"200{key % 10_000_000_000:010d}",
+    "ean": lambda key, now: f"200{key % 10_000_000_000:010d}",
 }
 _MOMENTS = frozenset(["at", "time", "timestamp", "datetime"])
+_CLOCKS = frozenset(["utc", "gmt", "iso", "yyyymmdd"])
+"""Words after a moment that say how it is written."""
+_WHEN = w.PAST_EVENTS | w.RECENT_EVENTS | w.COMING_EVENTS | w.LATER_EVENTS
+_ASKING = frozenset(["is", "has", "can", "should", "allow", "allows"])
+_SECRET = frozenset(["primary", "secondary", "access", "api", "secret", "private", "public", "shared", "account"])
+"""Words before a key that nobody is meant to read."""
 _LINKS = frozenset(["url", "uri", "link", "href", "website", "homepage", "webpage"])
 _PICTURES = frozenset(["image", "avatar", "logo", "photo", "picture", "thumbnail", "icon"])
 
@@ -282,13 +253,21 @@ def _natural_text(name: str, entity: tuple[str, ...], kind: str) -> Text:
 def _text(name: str, entity: Sequence[str]) -> Text:
     """By the field's name; `entity` is the words of the thing it belongs to."""
     parts = words(name) or ("value",)
+    if len(parts) > 1 and parts[-1] in _CLOCKS:
+        parts = parts[:-1]
     names, last, before = frozenset(parts), parts[-1], parts[:-1]
     if last in _LINKS:
         return _url(before or entity, ".png" if names & _PICTURES else "")
     if last in _MOMENTS or (last == "on" and before):
-        return _date_time(names)
-    if last == "date" or last == "dob" or "birthday" in names:
-        return _date(names)
+        return date_time(names)
+    if last == "date" or last == "dob" or "birthday" in names or ("date" in names and names & _WHEN):
+        return date(names)
+    if "time" in names and names & _WHEN:
+        return date_time(names)
+    if parts[0] in _ASKING and len(parts) > 1:
+        return pick(("true", "false"))
+    if last in ("expiry", "expiration") and not before:
+        return date_time(names)
     if (last == "by" and before) or last in w.PEOPLE:
         return _FULL_NAME
     if last in ("id", "identifier", "ref", "reference", "ids"):
@@ -313,6 +292,11 @@ def _text(name: str, entity: Sequence[str]) -> Text:
             return _BY_LAST["airport"]
     if last in ("state", "region") and set(entity) & {"address", "location", "billing", "shipping"}:
         return pick(w.STATES)
+    if last == "sid":
+        mark = (("".join(before) or "".join(entity[-1:]) or "resource") + "x")[:2].upper()
+        return lambda key, now: f"{mark}{key:016x}{mix(key):016x}"
+    if last in ("key", "secret") and names & _SECRET:
+        return _hexadecimal(32)
     if last == "arn":
         thing = "-".join(before or entity) or "resource"
         return lambda key, now: (
@@ -324,7 +308,11 @@ def _text(name: str, entity: Sequence[str]) -> Text:
         return pick(w.MIME_TYPES)
     if last == "zone" and "time" in names:
         return pick(w.TIMEZONES)
-    return _BY_LAST.get(last) or _BY_LAST.get(singular(last)) or (_SLUG if last in w.RESOURCES else _NOUN)
+    found = _BY_LAST.get(last) or _BY_LAST.get(singular(last))
+    if found is None and is_number(frozenset({last})):
+        whole = whole_of(frozenset({last}))
+        return lambda key, now: str(whole(key, now))
+    return found or (_SLUG if last in w.RESOURCES else _NOUN)
 
 
 def _name(entity: Sequence[str], joined: str) -> Text:
@@ -333,7 +321,9 @@ def _name(entity: Sequence[str], joined: str) -> Text:
         return pick(w.FIRST_NAMES)
     if joined in ("lastname", "familyname"):
         return pick(w.LAST_NAMES)
-    if joined == "fullname" or (noun in w.PEOPLE and joined != "username"):
+    if joined == "packagename":
+        return pair(w.TOPICS, w.NOUNS, "com.example.{}.{}")
+    if joined == "fullname" or ((noun in w.PEOPLE or entity[-1:] == ("by",)) and joined != "username"):
         return _FULL_NAME
     if joined in ("username", "screenname"):
         return _user_name
@@ -342,94 +332,6 @@ def _name(entity: Sequence[str], joined: str) -> Text:
     if noun in ("city", "country", "host", "domain", "region", "file", "currency", "language"):
         return _BY_LAST["filename" if noun == "file" else noun]
     return _SLUG if noun in w.RESOURCES or not noun else _TITLE_PAIR
-
-
-def _whole(names: frozenset[str]) -> Leaf:
-    """An integer of the size that the name suggests."""
-    if names & {"timestamp", "epoch", "at", "created", "updated", "modified"} and not names & {"count", "total", "by"}:
-        moment = _moment(names)
-        factor = 1000 if names & {"ms", "millis", "milliseconds"} else 1
-        return lambda key, now: moment(key, now) * factor
-    low, high = _natural(names)
-    return lambda key, now: low + key % (high - low + 1)
-
-
-def _natural(names: frozenset[str]) -> tuple[int, int]:
-    for family, low, high in _RANGES:
-        if names & family:
-            return low, high
-    return 1, 1_000
-
-
-_COUNTED = frozenset(
-    ["id", "ids", "number", "year", "month", "day", "hour", "count", "quantity", "port", "page", "size", "bytes"]
-)
-"""Words of numbers that are whole even where the schema allows fractions."""
-_RANGES: tuple[tuple[frozenset[str], int, int], ...] = (
-    (frozenset({"percent", "percentage", "progress", "pct"}), 1, 99),
-    (frozenset({"lat", "latitude"}), -60, 70),
-    (frozenset({"lon", "lng", "long", "longitude"}), -170, 170),
-    (frozenset({"year"}), 2000, 2026),
-    (frozenset({"month"}), 1, 12),
-    (frozenset({"day"}), 1, 28),
-    (frozenset({"hour", "hours"}), 0, 23),
-    (frozenset({"minute", "minutes"}), 0, 59),
-    (frozenset({"age"}), 18, 85),
-    (frozenset({"rating", "stars"}), 1, 5),
-    (frozenset({"score", "rank", "position"}), 1, 100),
-    (frozenset({"port"}), 1_024, 49_151),
-    (frozenset({"bytes", "capacity"}), 10_000, 90_000_000),
-    (frozenset({"limit", "page", "per"}), 1, 50),
-    (frozenset({"seconds", "duration", "timeout", "latency", "ttl"}), 5, 3_600),
-    (frozenset({"price", "amount", "cost", "fee", "total", "balance", "salary", "revenue", "budget"}), 12, 9_500),
-    (frozenset({"id", "number", "code"}), 1_000, 99_999),
-    (frozenset({"temperature", "temp"}), -10, 36),
-    (frozenset({"count", "quantity", "size", "length", "num"}), 1, 400),
-)
-
-
-def number_leaf(name: str, schema: Schema, whole: bool) -> Leaf:
-    """A number within the schema's bounds; inside them, of the size that the name suggests."""
-    whole = whole or not _COUNTED.isdisjoint(words(name)) or name.lower().endswith("id")
-    return _number(name, whole, *_bounds(schema, whole), schema.get("multipleOf"), schema.get("format") == "int32")
-
-
-@lru_cache(maxsize=16_384, typed=True)
-def _number(name: str, whole: bool, low: Any, high: Any, step: Any, narrow: bool) -> Leaf:
-    names = frozenset(words(name))
-    if low is None and high is None and whole and not step:
-        leaf = _whole(names)
-        return (lambda key, now: leaf(key, now) & 0x7FFFFFFF) if narrow else leaf
-    first, last = _natural(names)
-    first = first if low is None else max(first, low)
-    last = last if high is None else min(last, high)
-    if first > last:
-        first, last = (high - 999 if low is None else low), (low + 999 if high is None else high)
-    if step:
-        bottom, top = -(-first // step), last // step
-        span = max(int(top - bottom), 0) + 1
-        digits = 10 if isinstance(step, float) else None
-        if whole:
-            return lambda key, now: int((bottom + key % span) * step)
-        return lambda key, now: round((bottom + key % span) * step, digits)
-    if whole:
-        bottom_, span = int(first), int(last) - int(first) + 1
-        return lambda key, now: bottom_ + key % max(span, 1)
-    width = last - first
-    digits = 2 if width >= 1 else 6
-    return lambda key, now: round(first + width * ((key % 999_983 + 1) / 1_000_000), digits)
-
-
-def _bounds(schema: Schema, whole: bool) -> tuple[Any, Any]:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    margin = 1 if whole else 0.01
-    if (strict := schema.get("exclusiveMinimum")) is not None:
-        low = strict + margin if low is None else max(low, strict + margin)
-    if (strict := schema.get("exclusiveMaximum")) is not None:
-        high = strict - margin if high is None else min(high, strict - margin)
-    if whole:
-        low, high = (None if low is None else -int(-low // 1)), (None if high is None else int(high // 1))
-    return low, high
 
 
 _LIMITS = frozenset({"minLength", "maxLength", "pattern", "format", "allOf", "not", "if"})

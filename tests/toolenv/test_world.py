@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from paraagent.catalog.interface import ToolInterface
 from paraagent.files import canonical_json
 from paraagent.toolenv.generate import Compiler
+from paraagent.toolenv.leaves import mix
 from paraagent.toolenv.simulator import GroundedSimulator
-from paraagent.toolenv.values import mix
 from paraagent.toolenv.world import World
 from tests.toolenv.interfaces import interfaces, tool
 

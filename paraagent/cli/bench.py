@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraagent.cli.bench_tasks import tasks
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -155,6 +157,9 @@ def laws(
 
 _SHOWN = 5
 """Violations of each law that are printed."""
+
+
+app.command()(tasks)
 
 
 class _Lines:

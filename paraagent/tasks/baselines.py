@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
+    from paraagent.trace import Episode
 
 Fault = Literal["answer at once", "guess ids", "wrong order", "second-best tool", "one value changed"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
@@ -64,15 +65,21 @@ def solve_rates(
     """How many of the tasks each baseline solves, of those where its fault can be made."""
     rates: dict[Fault, Rate] = {}
     for fault in FAULTS:
-        plans = {task.task_id: faulty(task, fault, catalog, seed) for task in tasks if applies(task, fault)}
-        played = [task for task in tasks if task.task_id in plans]
-        policy = FaultyPolicy(fault, plans)
-        units = [(task, seed) for task in played]
-        episodes = asyncio.run(run_episodes(policy, lambda: ToolEnv(catalog, index, env), units))
+        played, episodes = play_faulty(tasks, fault, catalog, index, env, seed)
         rewards = RewardConfig()
         solved = [score(task, episode, rewards).solved for task, episode in zip(played, episodes, strict=True)]
         rates[fault] = Rate(sum(solved), len(played))
     return rates
+
+
+def play_faulty(
+    tasks: Sequence[Task], fault: Fault, catalog: Catalog, index: ToolIndex, env: EnvConfig, seed: int = 0
+) -> tuple[list[Task], list[Episode]]:
+    """The tasks on which a fault can be made, and the episodes of the baseline that makes it."""
+    played = [task for task in tasks if applies(task, fault)]
+    policy = FaultyPolicy(fault, {task.task_id: faulty(task, fault, catalog, seed) for task in played})
+    units = [(task, seed) for task in played]
+    return played, asyncio.run(run_episodes(policy, lambda: ToolEnv(catalog, index, env), units))
 
 
 def applies(task: Task, fault: Fault) -> bool:

@@ -9,52 +9,10 @@ import pytest
 from paraagent.catalog.interface import ToolInterface
 from paraagent.paraact.executor import ToolError
 from paraagent.toolenv.world import World
-from tests.toolenv.interfaces import tool
+from tests.toolenv.families import CALENDAR
 
-TEXT = {"type": "string"}
-EVENT = {
-    "type": "object",
-    "properties": {"id": TEXT, "calendarId": TEXT, "summary": TEXT, "status": {"enum": ["open", "done"]}},
-    "required": ["id", "calendarId", "summary", "status"],
-}
+GET, LIST, CREATE, UPDATE, DELETE = CALENDAR
 HOME = {"calendarId": "cal_1"}
-
-
-def made(verb: str, effect: str, method: str, *, one: bool, **more: dict[str, Any]) -> ToolInterface:
-    path = "/calendars/{calendarId}/events" + ("/{eventId}" if one else "")
-    required = ["calendarId", *(["eventId"] if one else [])]
-    properties = {**dict.fromkeys(required, TEXT), **more.get("properties", {})}
-    return tool(
-        tool_id=f"acme.example/calendar/events.{verb}",
-        name=f"calendar_events_{verb}",
-        source_name=f"events.{verb}",
-        effect=effect,
-        http_method=method,
-        path=path,
-        parameters={"type": "object", "properties": properties, "required": required},
-        returns=more.get("returns", EVENT),
-    )
-
-
-GET = made("get", "read", "GET", one=True)
-LIST = made(
-    "list",
-    "read",
-    "GET",
-    one=False,
-    properties={"maxResults": {"type": "integer"}, "pageToken": TEXT, "status": {"enum": ["open", "done"]}},
-    returns={
-        "type": "object",
-        "properties": {
-            "items": {"type": "array", "items": EVENT},
-            "nextPageToken": TEXT,
-            "totalItems": {"type": "integer"},
-        },
-    },
-)
-CREATE = made("insert", "create", "POST", one=False, properties={"summary": TEXT})
-UPDATE = made("patch", "update", "PATCH", one=True, properties={"summary": TEXT})
-DELETE = made("delete", "delete", "DELETE", one=True, returns={"type": "object", "properties": {}})
 
 
 def listed(world: World, **more: Any) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.exceptions import TerminationSignal
 
@@ -37,6 +38,11 @@ def run_flow(runner: Runner, profile: str, overrides: list[str]) -> list[Outcome
         )
     except TerminationSignal as error:
         raise KeyboardInterrupt from error
+    except httpx.TransportError as error:
+        raise RunError(
+            f"The Prefect server of this run stopped answering ({type(error).__name__}): what is finished is kept, and"
+            " the same command goes on where it stopped"
+        ) from error
     finally:
         PREPARED.reset(token)
     return runner.outcomes

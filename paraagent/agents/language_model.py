@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,5 +66,6 @@ def quiet_transformers() -> None:
     """No bars and no advice from transformers: progress is shown by whoever runs the work."""
     from transformers.utils import logging
 
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")  # what TRL is to change
     logging.disable_progress_bar()
     logging.set_verbosity_error()

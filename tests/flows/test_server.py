@@ -29,19 +29,22 @@ class Here:
         self.port = port
         self.url = f"http://127.0.0.1:{port}/api"
 
-    def command(self, *arguments: str, module: str = "paraagent") -> subprocess.CompletedProcess[str]:
+    @property
+    def environment(self) -> dict[str, str]:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
-        environment = {
+        return {
             **clean,
             "PARAAGENT_HOME": str(self.home),
             "PREFECT_API_URL": self.url,
             "PREFECT_HOME": str(self.home / "prefect"),
             "OMP_NUM_THREADS": "1",
         }
+
+    def command(self, *arguments: str, module: str = "paraagent") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
-            env=environment,
+            env=self.environment,
             capture_output=True,
             text=True,
             check=False,
@@ -140,6 +143,23 @@ def test_port_that_is_taken_is_one_sentence(here: Here, tmp_path: Path) -> None:
     assert taken.returncode == 1
     assert taken.stderr.startswith(f"Error: Port {here.port} on 127.0.0.1 is taken")
     assert taken.stderr.count("\n") == 1
+
+
+def test_run_whose_server_goes_away_says_so(here: Here) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-m", "paraagent", "run", "--profile", "smoke", "--force", "tasks"],
+        cwd=ROOT,
+        env={**here.environment, "PREFECT_CLIENT_MAX_RETRIES": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stderr is not None
+    assert any("tasks@" in line for line in run.stderr)
+    assert here.command("down").returncode == 0
+    said = run.stderr.read()
+    assert run.wait() == 1
+    assert "Error: The Prefect server of this run stopped answering (" in said
+    assert here.command("up", "--port", str(here.port)).returncode == 0
 
 
 def test_down_stops_its_own_processes_and_may_be_repeated(here: Here) -> None:

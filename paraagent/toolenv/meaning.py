@@ -18,7 +18,7 @@ from paraagent.catalog.nouns import container, join
 from paraagent.catalog.subject import Subject
 from paraagent.catalog.text import clean
 from paraagent.toolenv.identifiers import folded, words
-from paraagent.toolenv.words import FUNCTION_WORDS
+from paraagent.toolenv.words import FUNCTION_WORDS, GENERAL_NAMES
 
 Kind = tuple[str, str]
 """(scope, noun): the kind of thing that entities of several attributes identify."""
@@ -64,6 +64,9 @@ class Meaning:
         typed = {each.name for each in self.taken}
         self.untyped = tuple(name for name in subject.segments if name in tool.properties and name not in typed)
         """Parameters of the path that identify nothing that the graph knows."""
+        others = {each.name for each in self.taken if not each.own} | set(self.untyped) - {subject.last}
+        self.foreign = frozenset(name for name in others if folded(name) in GENERAL_NAMES)
+        """Parameters whose names say nothing of what they are of: the `id` in `/teams/{id}/members` is no member's."""
 
     def field(self, path: str, schema: Mapping[str, Any]) -> Typed | None:
         """What a field of the result identifies; its path as in the catalog's table `fields`."""
@@ -141,12 +144,14 @@ def _noun(source_name: str) -> str:
     return join(parts)
 
 
-def fold_given(arguments: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """The arguments by folded name; what a body or an argument called like the thing holds counts as given itself."""
+def fold_given(arguments: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]:
+    """What the arguments say of the thing, by folded name, and what a body or an argument called like it holds."""
     found: dict[str, Any] = {}
     for name, value in arguments.items():
+        if name in meaning.foreign:
+            continue
         key = folded(name)
-        if isinstance(value, dict) and (key in _BODIES or key == kind[1]):
+        if isinstance(value, dict) and (key in _BODIES or key == meaning.kind[1]):
             for inner, part in sorted(value.items()):
                 found.setdefault(folded(inner), part)
         found[key] = value

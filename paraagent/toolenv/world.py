@@ -101,7 +101,7 @@ class World:
             if not each.own and not each.role and not isinstance(value, list):
                 links[each.entity] = value
         place = _place(meaning, links, arguments) if compiled.weak else {}
-        scene = Scene(self.session, fold_given(arguments, meaning.kind), links, place)
+        scene = Scene(self.session, fold_given(arguments, meaning), links, place)
         around = {}
         for each, value in taken:
             found = [self._find(each, part, scene) for part in (value if isinstance(value, list) else [value])]

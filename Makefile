@@ -6,7 +6,7 @@ STAMP := .venv/installed
 SOURCES := flows paraagent pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench laws up down clean lock
+.PHONY: help install run test check format fuzz bench laws up down clean lock
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,9 @@ check: $(STAMP) ## Lint, formatting, types.
 format: $(STAMP) ## Bring the code into shape.
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
+
+fuzz: $(STAMP) ## Play 10,000 broken turns; FUZZ_CATALOG=DIR takes the tools of a built catalog.
+	@FUZZ_TURNS=10000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -s tests/toolenv/test_fuzz.py
 
 bench: $(STAMP) ## Measure the catalog build.
 	@$(BIN)/paraagent bench catalog $(ARGS)

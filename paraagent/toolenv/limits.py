@@ -6,6 +6,7 @@ Room is shared fairly: small parts stay whole, large ones are cut inside. What w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from paraagent.paraact.protocol import compact
@@ -13,7 +14,8 @@ from paraagent.paraact.protocol import compact
 LEFT_OUT = "_left_out"
 """Key of the count in a cut object; a cut array ends in an object with this key alone."""
 _NOTE = len('{"_left_out":"100000 fields"},')
-_SMALLEST = 24
+_SMALLEST = len('[{"_left_out":"1000000000 items"}]')
+"""Characters to which any part can be cut."""
 SMALLEST_ROOM = 40
 """Characters below which nothing can be cut."""
 
@@ -44,9 +46,8 @@ def _cut_object(value: dict[str, Any], room: int) -> dict[str, Any]:
     names = list(value)
     heads = [size(name) + 2 for name in names]
     sizes = [size(value[name]) for name in names]
-    kept = len(names)
-    while kept and sum(heads[:kept]) + sum(min(part, _SMALLEST) for part in sizes[:kept]) + 2 + _NOTE > room:
-        kept -= 1
+    least = accumulate(head + min(part, _SMALLEST) for head, part in zip(heads, sizes, strict=True))
+    kept = sum(used + 2 + _NOTE <= room for used in least)
     shares = _share(sizes[:kept], room - 2 - _NOTE - sum(heads[:kept]))
     result = {name: _cut(value[name], share) for name, share in zip(names[:kept], shares, strict=True)}
     if kept < len(names):

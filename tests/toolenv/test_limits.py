@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paraagent.toolenv.limits import LEFT_OUT, fit_json, size
@@ -21,6 +21,9 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
+@example(value={f"field {number}": [[number] * 30] for number in range(100)}, room=400)
+@example(value={str(number): number for number in range(200_000)}, room=400)
 @given(value=VALUES, room=st.integers(40, 400))
 def test_a_cut_value_is_json_that_fits(value: Any, room: int) -> None:
     cut = fit_json(value, room)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from paraagent.catalog.nouns import word_set
 from paraagent.toolenv.identifiers import singular
 
 _SENTENCE = re.compile(r"(?<=[a-z0-9)])[.:!](?:\s|$)|\n")
@@ -50,6 +51,10 @@ _VERBS = {
     }.items()
     for verb in verbs.split()
 }
+_PLAIN = dict.fromkeys(
+    ["retrieve", "describe", "fetch", "show", "read", "view", "find", "look", "look up", "query"], "get"
+)
+"""Verbs that say no more than that something is to be looked up."""
 _CHANGES = (
     "create add insert register post upload publish book submit schedule send subscribe invite launch reserve order "
     "update modify set change edit replace rename move enable disable activate deactivate assign attach detach "
@@ -75,6 +80,27 @@ _QUALIFIED = re.compile(
     re.IGNORECASE,
 )
 _PLURAL = re.compile(r"\b(?:one|zero) or more (?:of )?(?:the |your |my )?|\bmultiple ", re.IGNORECASE)
+_SHELL = re.compile(
+    r"^(?:(?:all|some|the|a|an|any|more|of) )*"
+    r"(?:(?:detailed|details?|general|basic|summary|specific|current|brief|additional|further|full) )*"
+    r"(?:information|info|details?|descriptions?|metadata|data|summary|properties|attributes|list|listing|overview|"
+    r"representation)"
+    r" (?:about|of|for|on|regarding|concerning) (?:all (?:of )?)?",
+    re.IGNORECASE,
+)
+"""`detailed information about`, `a list of`: what documentation says before it says what a person wants."""
+_TITLED = word_set(
+    """
+    account accounts address alert article asset balance benefit billing board bundle campaign card category channel
+    client comment company configuration contact contract customer customers data device devices document domain
+    domains endpoint energy entry event events file folder funding game group health image images instance invoice
+    item job list location member message meter order orders organization page payment payments plan player policy
+    post product products profile profiles project projects report reports resource role rule service set setting
+    settings site status store subscription subscriptions tag task tasks team template templates ticket topic topics
+    transaction transactions type types user users version video videos webhook workspace
+    """
+)
+"""Words that documentation likes to capitalise."""
 _WHOLE = re.compile(r"\b(?:paginated|paged|full|complete|entire) (?=list\b)", re.IGNORECASE)
 _BARE_ENDING = re.compile(
     r"\s+(?:of|for|in|to|with|by|from|and|or|the|an?|on|at|about|be|is|are|one|specified|given|any|all|its|id|this|available)$",
@@ -83,7 +109,7 @@ _BARE_ENDING = re.compile(
 _UNCLEAR = re.compile(
     r"(?-i:[a-z][A-Z])|[_<>{}()\[\]`|\\/=*#@$%&+\"“”]|\b(?:api|apis|json|http|https|url|endpoint|request|response|parameters?|"
     r"objects?|deprecated|operation|method|calls?|you|see|this|these|xml|field|fields|schema|null|"
-    r"true|false|array|payload|resource|resources|we|it|sub|legacy|v\d|internal|ids?|test|preview|beta|alpha)\b",
+    r"true|false|array|payload|filtered|paginated|resource|resources|we|it|sub|legacy|v\d|internal|ids?|test|preview|beta|alpha)\b",
     re.IGNORECASE,
 )
 _CONTENT = re.compile(r"[a-z]{3,}")
@@ -153,8 +179,12 @@ def need_of(description: str, *, writing: bool = False) -> str | None:
     previous = None
     while previous != rest:
         previous, rest = rest, _BARE_ENDING.sub("", rest)
-    if verb == "list" and rest.startswith("of "):
-        verb, rest = "get", f"a list {rest}"
+    if verb == "list":
+        rest = rest.removeprefix("of ")
+    if not writing:
+        shell = _SHELL.match(rest)
+        rest = rest[shell.end() :] if shell else rest
+        verb = "list" if shell and re.search(r"\blist", shell[0], re.IGNORECASE) else _PLAIN.get(verb, verb)
     need = f"{verb} {_lowered(rest)}"
     words = need.split()
     content = [word for word in _CONTENT.findall(need.lower()) if word not in _EMPTY]
@@ -178,6 +208,7 @@ def _with_article(match: re.Match[str]) -> str:
 
 def _lowered(text: str) -> str:
     """Words that stand capitalised for no reason in lower case; acronyms and names within a sentence stay."""
+    text = " ".join(word.lower() if word.lower() in _TITLED and word.istitle() else word for word in text.split())
     first, _, rest = text.partition(" ")
     keep = (len(first) > 1 and first.isupper()) or any(character.isupper() for character in first[1:])
     return f"{first if keep else first.lower()} {rest}".strip()

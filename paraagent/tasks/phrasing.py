@@ -6,12 +6,19 @@ The sentences stand in `phrases.toml`. A request joins several of them, so that 
 from __future__ import annotations
 
 import random
+import re
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 PHRASES: dict[str, Any] = tomllib.loads(files("paraagent.tasks").joinpath("phrases.toml").read_text("utf-8"))
+_LOOKING = frozenset({"get", "list"})
+"""Verbs of needs that say no more than that somebody wants to see something."""
+_PLACES = frozenset({"project", "region", "zone", "location", "workspace", "organization", "country", "city", "team"})
+_AFTER = "in|of|for|on|from|with|at|to|by|and"
+_ASKED, _SHORT = 0.4, 0.4
+"""Shares of requests for one thing that are a question about it, and of openings that say everything in a row."""
 _KEY_WORDS = frozenset({"ID", "IDs", "name", "key", "ARN", "number", "slug", "code", "uuid", "sid", "gid"})
 
 
@@ -58,17 +65,28 @@ def thing_of(word: str) -> str:
 def phrase(items: Sequence[Item], choices: random.Random) -> str:
     """The request for one to three independent items."""
     if len(items) == 1:
-        return f"{opening(items[0], choices)} {closing(items[0], choices)}"
+        return alone(items[0], choices)
     asks = choices.sample(PHRASES["clause_ask"], len(items))
     clauses = [clause(item, choices, ask) for item, ask in zip(items, asks, strict=True)]
     return _sentence(choices.choice(PHRASES["frames"][str(len(items))]).format(*clauses))
 
 
+def alone(item: Item, choices: random.Random) -> str:
+    """A request for one thing: a question about it, or what to do and then what to say."""
+    verb, thing, rest = _wanted(item)
+    if item.fact and verb in _LOOKING and choices.random() < _ASKED:
+        fact = item.fact.removesuffix(" result") if item.fact.endswith(" of the first result") else item.fact
+        return _sentence(choices.choice(PHRASES["question"]).format(fact=fact, thing=_with(thing, rest)))
+    return f"{opening(item, choices)} {closing(item, choices)}"
+
+
 def opening(item: Item, choices: random.Random) -> str:
     """A sentence that says the need and what is given."""
-    if not item.givens:
-        return _sentence(choices.choice(PHRASES["polite"]).format(item.need))
-    return _sentence(choices.choice(PHRASES["opening"]).format(**_fields(item)))
+    verb, thing, rest = _wanted(item)
+    need = f"{_spoken(verb, choices)} {thing}"
+    if not rest or choices.random() < _SHORT:
+        return _sentence(choices.choice(PHRASES["polite"]).format(_with(need, rest)))
+    return _sentence(choices.choice(PHRASES["opening"]).format(**_fields(need, rest)))
 
 
 def closing(item: Item, choices: random.Random) -> str:
@@ -80,19 +98,44 @@ def closing(item: Item, choices: random.Random) -> str:
 
 def clause(item: Item, choices: random.Random, ask: str = "") -> str:
     """Need, givens and fact within a longer sentence."""
-    parts = ["{need}"]
-    if item.givens:
-        parts.append(choices.choice(PHRASES["clause_given"]))
+    verb, thing, rest = _wanted(item)
+    said = _with(f"{_spoken(verb, choices)} {thing}", rest)
     if item.fact:
-        parts.append(ask or choices.choice(PHRASES["clause_ask"]))
-    return " ".join(parts).format(**_fields(item))
+        said += " " + (ask or choices.choice(PHRASES["clause_ask"])).format(fact=item.fact)
+    return said
+
+
+def _wanted(item: Item) -> tuple[str, str, list[Given]]:
+    """What is to be done, to what, and the givens that are not said with it.
+
+    `get a node template` with `node template` atlas is about `the node template atlas`.
+    """
+    verb, _, thing = item.need.partition(" ")
+    for given in item.givens:
+        noun = re.compile(
+            rf"\b(?:a|an|the|one) ({re.escape(thing_of(given.word))})(?=$| (?:{_AFTER})\b)", re.IGNORECASE
+        )
+        if noun.search(thing):
+            named = noun.sub(rf"the \g<1> {given.value}", thing, count=1)
+            return verb, named, [other for other in item.givens if other != given]
+    return verb, thing, list(item.givens)
+
+
+def _spoken(verb: str, choices: random.Random) -> str:
+    """`retrieve` is what documentation says; a person looks something up."""
+    return str(choices.choice(PHRASES["look_verbs"])) if verb in _LOOKING else verb
 
 
 def follow(source: Source, then: str, choices: random.Random) -> str:
     """A sentence that says what to do with a value of the result before."""
     thing = source.thing
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
-    fields = {"thing": thing, "things": plural, "word": source.word, "label": source.label, "value": source.value}
+    fields = {
+        "thing": thing,
+        "things": _plural(thing),
+        "word": source.word,
+        "label": source.label,
+        "value": source.value,
+    }
     return _sentence(choices.choice(PHRASES[source.kind]).format(then=then, **fields))
 
 
@@ -111,17 +154,34 @@ def also(kind: str, then: str, choices: random.Random) -> str:
     return _sentence(choices.choice(PHRASES[kind]).format(then))
 
 
+def _plural(thing: str) -> str:
+    """`analyses` for `analysis`, `entries` for `entry`, `boxes` for `box`."""
+    if thing.endswith("sis"):
+        return f"{thing[:-2]}es"
+    if thing.endswith("y") and thing[-2:-1] not in "aeiou":
+        return f"{thing[:-1]}ies"
+    return f"{thing}es" if thing.endswith(("s", "x", "z", "ch", "sh")) else f"{thing}s"
+
+
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _fields(item: Item) -> dict[str, str]:
+def _with(said: str, givens: Sequence[Given]) -> str:
+    """What is wanted, and after it what is given: where it lies, then the rest."""
+    places = [f"{given.word} {given.value}" for given in givens if given.word in _PLACES]
+    others = [f"{given.word} {given.value}" for given in givens if given.word not in _PLACES]
+    if places:
+        said += f" in {', '.join(places)}"
+    return f"{said} with {_listed(others)}" if others else said
+
+
+def _fields(need: str, givens: Sequence[Given]) -> dict[str, str]:
     return {
-        "need": item.need,
-        "Need": _sentence(item.need),
-        "given": _listed([f"{given.word} {given.value}" for given in item.givens]),
-        "given_is": _listed([f"{given.word} is {given.value}" for given in item.givens], " and the "),
-        "fact": item.fact,
+        "need": need,
+        "Need": _sentence(need),
+        "given": _listed([f"{given.word} {given.value}" for given in givens]),
+        "given_is": _listed([f"{given.word} is {given.value}" for given in givens], " and the "),
     }
 
 

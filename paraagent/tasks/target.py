@@ -55,6 +55,22 @@ _VALUE = re.compile(r"[\w.@:/+,-]+(?: [\w.@:/+,-]+){0,3}")
 _PLACEHOLDER = re.compile(r"\{\+?([^{}]*)\}")
 _LONGEST_VALUE = 28
 _MOST_WORDS = 4
+_NO_ID = (
+    "uuid",
+    "guid",
+    "paid",
+    "grid",
+    "valid",
+    "void",
+    "fluid",
+    "solid",
+    "hybrid",
+    "android",
+    "covid",
+    "liquid",
+    "rapid",
+)
+"""Words that end like `strategyid` and hold no id."""
 WORLDS = 8
 """Worlds in which facts are looked at; in no two of them may they read the same."""
 _CHOICE = 4
@@ -110,6 +126,8 @@ def owner_of(tool: ToolInterface, parameter: str) -> tuple[str, ...]:
 def word_of(name: str, owner: tuple[str, ...]) -> str:
     """How a person names a parameter: `cluster ID`. Raises `RejectionError`."""
     parts = words(name)
+    if parts and len(parts[-1]) > 5 and parts[-1].endswith("id") and not parts[-1].endswith(_NO_ID):
+        parts = (*parts[:-1], parts[-1][:-2], "id")
     if (
         set(parts) & _SECRETS
         or "".join(parts) in _SECRETS

@@ -12,19 +12,19 @@ from paraagent.tasks.needs import need_of
     [
         (
             "Returns detailed information about the specified cluster, including its tags.",
-            "get detailed information about a cluster",
+            "get a cluster",
         ),
         ("Lists the layers of your map by id.", "list the layers of my map"),
         (
             "Retrieves a paginated list of orders for the given customers.",
-            "retrieve a list of orders for the customers",
+            "list orders for the customers",
         ),
         (
             "This operation returns the weather forecast of an existing airport. See the guide.",
             "get the weather forecast of an airport",
         ),
-        ("Describes one or more volumes that you own.", "describe the volumes"),
-        ("List of all nodes linked to a registration", "get a list of all nodes linked to a registration"),
+        ("Describes one or more volumes that you own.", "get the volumes"),
+        ("List of all nodes linked to a registration", "list all nodes linked to a registration"),
         ("Gets the current state of a shipment based on its number.", "get the current state of a shipment"),
     ],
 )

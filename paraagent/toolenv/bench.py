@@ -32,6 +32,8 @@ from paraagent.task import Task
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.compiled import compiled_tool
 from paraagent.toolenv.env import ToolEnv
+from paraagent.toolenv.lists import ListPlan
+from paraagent.toolenv.meaning import Meaning
 from paraagent.toolenv.sample import draw_arguments
 from paraagent.toolenv.simulator import GroundedSimulator
 
@@ -60,59 +62,68 @@ def bench_env(catalog: Path, index: Path, tools: int, episodes: int, seed: int, 
     """Times and memory in a fresh process that does nothing else.
 
     Returns:
-        `calls_per_second` of warm calls, `floor_calls_per_second`, `ratio` of the two; `p50_ms` and `p99_ms` of a warm
+        `calls_per_second` of warm calls and `floor_calls_per_second`, by the processor's time so that neighbours on
+        the machine do not count, and the `ratio` of the two; by the clock `p50_ms` and `p99_ms` of a warm
         call, `cold_p50_ms` and `cold_p99_ms` of a tool's first; `episodes` at once and `episodes_rss_bytes`, what they
         need beside catalog and index, compiled tools included; `tools` called, `seed`.
     """
+    progress.message(f"drawing {tools:,} tools and making up calls")
+    with Catalog.open(catalog) as opened:
+        drawn = list(draw_calls(opened, tools, seed))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        progress.message(f"calling {tools:,} tools, then each of them in {_ROUNDS} worlds")
-        times = pool.submit(_time, catalog, tools, seed).result()
+        progress.message(f"calling each of them, then in {_ROUNDS} more worlds")
+        times = pool.submit(_time, drawn, seed).result()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         progress.message(f"playing {episodes:,} episodes side by side")
-        memory = pool.submit(_remember, catalog, index, tools, episodes, seed).result()
-    return {**times, "episodes": episodes, "episodes_rss_bytes": memory, "seed": seed}
+        memory = pool.submit(_remember, catalog, index, drawn, episodes).result()
+    return {**times, "episodes": episodes, "episodes_rss_bytes": memory, "tools": len(drawn), "seed": seed}
 
 
-def _time(path: Path, n: int, seed: int) -> dict[str, Any]:
-    with Catalog.open(path) as catalog:
-        drawn = list(draw_calls(catalog, n, seed))
-    cold = [_seconds(tool, arguments, GroundedSimulator(seed))[0] for tool, arguments in drawn]
-    gc.collect()
-    warm, floor, calls = list[float](), list[float](), 0
+def _time(drawn: Sequence[Drawn], seed: int) -> dict[str, Any]:
+    cold = [_seconds(each, GroundedSimulator(seed)) for each in drawn]
+    spent, floor, warm = 0.0, 0.0, list[float]()
     for number in range(_ROUNDS):
-        simulator, results = GroundedSimulator(derive(seed, "bench", number)), list[Any]()
-        for tool, arguments in drawn:
-            seconds, result = _seconds(tool, arguments, simulator)
-            warm.append(seconds)
-            results.append(result)
+        simulator = GroundedSimulator(derive(seed, "bench", number))
+        began = time.process_time()
+        results = [_answer(tool, arguments, simulator) for tool, arguments in drawn]
+        between = time.process_time()
         for (tool, arguments), result in zip(drawn, results, strict=True):
-            began = time.perf_counter()
             check_arguments(tool, arguments)
             compiled_tool(tool).valid(result)
             orjson.dumps(result)
-            floor.append(time.perf_counter() - began)
-        calls += len(drawn)
-    quantile = {q: round(float(np.quantile(warm, q)) * 1e3, 4) for q in (0.5, 0.99)}
-    first = {q: round(float(np.quantile(cold, q)) * 1e3, 3) for q in (0.5, 0.99)}
+        floor += time.process_time() - between
+        spent += between - began
+        simulator = GroundedSimulator(derive(seed, "clock", number))
+        warm += [_seconds(each, simulator) for each in drawn]
+    calls = _ROUNDS * len(drawn)
     return {
-        "tools": len(drawn),
-        "calls_per_second": round(calls / sum(warm)),
-        "floor_calls_per_second": round(calls / sum(floor)),
-        "ratio": round(sum(floor) / sum(warm), 3),
-        "p50_ms": quantile[0.5],
-        "p99_ms": quantile[0.99],
-        "cold_p50_ms": first[0.5],
-        "cold_p99_ms": first[0.99],
+        "calls_per_second": round(calls / spent),
+        "floor_calls_per_second": round(calls / floor),
+        "ratio": round(floor / spent, 3),
+        "p50_ms": _milliseconds(warm, 0.5),
+        "p99_ms": _milliseconds(warm, 0.99),
+        "cold_p50_ms": _milliseconds(cold, 0.5),
+        "cold_p99_ms": _milliseconds(cold, 0.99),
     }
 
 
-def _seconds(tool: ToolInterface, arguments: dict[str, Any], simulator: GroundedSimulator) -> tuple[float, Any]:
-    """One call from checked arguments to encoded result, and what it gave."""
-    began = time.perf_counter()
+def _answer(tool: ToolInterface, arguments: dict[str, Any], simulator: GroundedSimulator) -> Any:
+    """One call, from its arguments to the encoded result."""
     check_arguments(tool, arguments)
     response = simulator.call(tool, arguments)
     orjson.dumps(response.result)
-    return time.perf_counter() - began, response.result
+    return response.result
+
+
+def _seconds(call: Drawn, simulator: GroundedSimulator) -> float:
+    """How long a call takes by the clock."""
+    began = time.perf_counter()
+    _answer(*call, simulator)
+    return time.perf_counter() - began
+
+
+def _milliseconds(seconds: Sequence[float], q: float) -> float:
+    return round(float(np.quantile(seconds, q)) * 1e3, 4)
 
 
 def draw_calls(catalog: Catalog, n: int, seed: int) -> Iterator[Drawn]:
@@ -125,7 +136,7 @@ def draw_calls(catalog: Catalog, n: int, seed: int) -> Iterator[Drawn]:
     made = 0
     for start in range(0, len(names), n):
         for tool in catalog.get_many(names[start : start + n]).values():
-            key, token = derive(seed, tool.name), compiled_tool(tool).lists.token
+            key, token = derive(seed, tool.name), ListPlan(tool, Meaning(tool)).token
             optional = [name for place, name in enumerate(tool.properties) if key >> place % 60 & 1 and name != token]
             if made < n and (arguments := draw_arguments(tool, key, optional)) is not None:
                 made += 1
@@ -134,12 +145,11 @@ def draw_calls(catalog: Catalog, n: int, seed: int) -> Iterator[Drawn]:
             return
 
 
-def _remember(path: Path, index: Path, n: int, episodes: int, seed: int) -> int:
+def _remember(path: Path, index: Path, drawn: Sequence[Drawn], episodes: int) -> int:
     """Resident bytes that these episodes add to a process with catalog and index open."""
     with Catalog.open(path) as catalog:
         found = ToolIndex.load(index)
         found.search(["list events"], 3)
-        drawn = list(draw_calls(catalog, n, seed))
         gc.collect()
         before = psutil.Process().memory_info().rss
         envs = asyncio.run(_play(catalog, found, drawn, episodes))

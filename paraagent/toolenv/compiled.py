@@ -90,7 +90,7 @@ class CompiledTool:
     def written(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What of the given arguments, by folded name, a writing tool leaves behind."""
         taken = {folded(each.name) for each in self.meaning.taken if not each.role}
-        return {name: value for name, value in given.items() if name not in taken and name not in PRESENTATION}
+        return {name: value for name, value in given.items() if name not in taken}
 
     def identity(self, arguments: Mapping[str, Any]) -> bytes:
         """The arguments that decide which entity is meant: all required ones, and optional ones that name something."""

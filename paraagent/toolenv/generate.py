@@ -142,10 +142,12 @@ class Compiler:
         own, part = self._own(shown, place), ""
         if not own and (place.primary or place.member):
             part, own = self._part(shown, place, wrapper)
+        parts = {part} if part else set[str]()
         if place.primary:
-            inner = not part and any(self._is_same(name, field, wrapper) for name, field in shown.items())
-            if inner or place.listing is not None:
+            same = {name for name, field in shown.items() if self._is_same(name, field, wrapper)}
+            if (same and not own) or place.listing is not None:
                 return None
+            parts |= same if not part else set()
         elif not own and not place.member:
             return None
         noun = next(iter(own.values())).entity.noun if own else self._meaning.kind[1] if self._meaning else ""
@@ -154,7 +156,7 @@ class Compiler:
         for name, schema in shown.items():
             names = tuple(dict.fromkeys([*self._sources(name, place), *_aliases(name, noun)]))
             at = inside.inside(name, same=False)
-            at.part = name == part
+            at.part = name in parts
             identity = None if part else own.get(name)
             referred = None if identity else self._reference(name, schema, place, at)
             fields.append(Field(name, referred or self._compile(schema, at), names, check_of(schema), identity))

@@ -17,8 +17,9 @@ from paraagent.catalog.normalize import FIELD_TEXT
 from paraagent.catalog.nouns import container, join
 from paraagent.catalog.subject import Subject
 from paraagent.catalog.text import clean
+from paraagent.toolenv.echo import KEYS
 from paraagent.toolenv.identifiers import folded, words
-from paraagent.toolenv.words import FUNCTION_WORDS, GENERAL_NAMES
+from paraagent.toolenv.words import FUNCTION_WORDS
 
 Kind = tuple[str, str]
 """(scope, noun): the kind of thing that entities of several attributes identify."""
@@ -65,7 +66,7 @@ class Meaning:
         self.untyped = tuple(name for name in subject.segments if name in tool.properties and name not in typed)
         """Parameters of the path that identify nothing that the graph knows."""
         others = {each.name for each in self.taken if not each.own} | set(self.untyped) - {subject.last}
-        self.foreign = frozenset(name for name in others if folded(name) in GENERAL_NAMES)
+        self.foreign = frozenset(name for name in others if folded(name) in KEYS)
         """Parameters whose names say nothing of what they are of: the `id` in `/teams/{id}/members` is no member's."""
 
     def field(self, path: str, schema: Mapping[str, Any]) -> Typed | None:

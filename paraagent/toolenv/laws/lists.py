@@ -67,10 +67,10 @@ def _paged(compiled: CompiledTool, arguments: Mapping[str, Any], ask: Ask) -> li
     if lists.token is not None and token is not None and lists.token not in arguments:
         turn: Any = None
         for _ in range(_PAGES):
-            result = ask(base if turn is None else {**base, lists.token: turn})
+            result = ask(base if not turn else {**base, lists.token: turn})
             found += _items(result, compiled.list_path)
             turn = _at(result, token)
-            if turn is None:
+            if not turn:
                 return found
         return found
     name = lists.offset or lists.number

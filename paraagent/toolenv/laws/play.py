@@ -83,7 +83,7 @@ class _Play:
                 found.outside[each.tool.name] = "no valid arguments could be made"
             else:
                 own = own if own and own.entity == self.entity else None
-                arguments |= _first_page(each, arguments)
+                arguments |= _first_page(each, arguments) if each.is_list else {}
                 members.append(_Member(each.tool, each, own, own_paths(each, self.entity), arguments))
         self.members = members
         self.readers = [member for member in members if member.tool.effect == "read"]
@@ -133,7 +133,7 @@ class _Play:
         for name, value in arguments.items():
             if name not in result or isinstance(value, list) or not check_of(properties[name])(value):
                 continue
-            if spelled[folded(name)] > 1:
+            if spelled[folded(name)] > 1 or name in meaning.foreign:
                 continue
             typed = meaning.field(name, properties[name])
             named = taken.get(name) or meaning.naming.get(name)

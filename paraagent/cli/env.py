@@ -65,11 +65,12 @@ def play(
     task, home = find_task(task_id, profile), Home.locate()
     settings, built = _made_with(home, profile, set_ or [])
     player = _player(policy, home, profile, settings.env)
+    backends = Backends.open(settings.env, home.root / LLM_CACHE)
     console = Console(stderr=json, highlight=False)
     show_task(console, task)
     with Catalog.open(built / "catalog.duckdb") as catalog:
         index = ToolIndex.load(built / "index", catalog)
-        env = ToolEnv(catalog, index, settings.env, backends=Backends.open(settings.env, home.root / LLM_CACHE))
+        env = ToolEnv(catalog, index, settings.env, backends=backends)
         asyncio.run(_play(env, task, player, seed, console, raw))
     episode = env.episode(player.name)
     rewards = score(task, episode, settings.rewards)

@@ -7,6 +7,7 @@ tool. It keeps no state: equal calls have equal answers, from the cache.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from paraagent.catalog.interface import Schema, ToolInterface
@@ -16,6 +17,7 @@ from paraagent.message import Message
 from paraagent.toolenv.simulator import Response
 from paraagent.trace import ErrorInfo
 
+_log = logging.getLogger(__name__)
 _SYSTEM = (
     "You are a web service. You are told the interface of one of its operations and the arguments of a call, which are "
     "valid, and you write what a real service would answer: complete, plausible and consistent with the arguments. "
@@ -49,6 +51,7 @@ class LanguageBackend:
 
     def __init__(self, client: LlmClient) -> None:
         self._client = client
+        self._told: set[Fault] = set()
 
     async def answer(self, tool: ToolInterface, arguments: dict[str, Any]) -> Response | None:
         """What the model answers, or the error that its failure is to the agent.
@@ -61,11 +64,18 @@ class LanguageBackend:
         except LlmError as error:
             if error.fault not in _SAID:
                 raise
+            self._tell(error)
             kind, message = _SAID[error.fault]
             return Response(ErrorInfo(type=kind, msg=message), None, self.name)
         if said["error"] is not None:
             return Response(ErrorInfo(type=said["error"]["type"], msg=said["error"]["msg"]), None, self.name)
         return Response(None, said["response"], self.name)
+
+    def _tell(self, error: LlmError) -> None:
+        """Say what an agent reads as an error of the tool to whoever runs it, once of each kind."""
+        if error.fault not in self._told:
+            self._told.add(error.fault)
+            _log.warning("%s (told once; the agent reads an error of the tool)", error)
 
 
 def _messages(tool: ToolInterface, arguments: dict[str, Any]) -> list[Message]:

@@ -255,11 +255,15 @@ def test_what_an_endpoint_does_wrong_is_an_error_of_the_tool(play: Play, answer:
     assert endpoint.url not in call.error.msg
 
 
-def test_nobody_at_the_endpoint_is_a_network_error(play: Play) -> None:
+def test_nobody_at_the_endpoint_is_a_network_error_and_a_person_is_told_once(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
     with serving("") as endpoint:
         config = EnvConfig(backends=["llm"], llm=endpoint.config())
-    [call] = play(config, ("orders_get_order", {"order_id": "ord_1"}))
-    assert outcome(call) == ("llm", "NetworkError", None)
+    calls = play(config, *[("orders_get_order", {"order_id": "ord_1"})] * 2)
+    assert [outcome(call) for call in calls] == [("llm", "NetworkError", None)] * 2
+    [record] = caplog.records
+    assert f"The model tiny at {endpoint.url} cannot be reached: start its server" in record.getMessage()
 
 
 def test_a_wrong_key_is_for_a_person_and_not_for_the_model(play: Play) -> None:

@@ -142,12 +142,10 @@ class Compiler:
         own, part = self._own(shown, place), ""
         if not own and (place.primary or place.member):
             part, own = self._part(shown, place, wrapper)
-        parts = {part} if part else set[str]()
         if place.primary:
-            same = {name for name, field in shown.items() if self._is_same(name, field, wrapper)}
-            if (same and not own) or place.listing is not None:
+            inner = not own and any(self._is_same(name, field, wrapper) for name, field in shown.items())
+            if inner or place.listing is not None:
                 return None
-            parts |= same if not part else set()
         elif not own and not place.member:
             return None
         noun = next(iter(own.values())).entity.noun if own else self._meaning.kind[1] if self._meaning else ""
@@ -156,9 +154,9 @@ class Compiler:
         for name, schema in shown.items():
             names = tuple(dict.fromkeys([*self._sources(name, place), *_aliases(name, noun)]))
             at = inside.inside(name, same=False)
-            at.part = name in parts
+            at.part = name == part or self._is_named(name)
             identity = None if part else own.get(name)
-            referred = None if identity else self._reference(name, schema, place, at)
+            referred = None if identity else self._reference(name, schema, place, at, lasting=True)
             fields.append(Field(name, referred or self._compile(schema, at), names, check_of(schema), identity))
         salt = 0 if place.primary or place.member else place.salt
         return Thing(fields, own.values(), salt, target=place.primary, part=place.part)
@@ -200,7 +198,7 @@ class Compiler:
                 self.weak = self.weak or typed.entity.attribute in WEAK
         return found
 
-    def _reference(self, name: str, schema: Any, place: Place, inner: Place) -> Node | None:
+    def _reference(self, name: str, schema: Any, place: Place, inner: Place, *, lasting: bool) -> Node | None:
         """The generator of a field that identifies another thing; `inner` is the place of the field itself."""
         if self._meaning is None or not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return None
@@ -209,11 +207,11 @@ class Compiler:
             return None
         role = folded(name) if typed.rule == "role" else ""
         if kind_of(schema) != "array":
-            return reference(identity_of(typed.entity, schema, role), lasting=not role)
+            return reference(identity_of(typed.entity, schema, role), role=bool(role), lasting=lasting and not role)
         items = schema.get("items")
         if not isinstance(items, dict) or kind_of(items) not in ("string", "integer") or "enum" in items:
             return None
-        return self._array(schema, inner, reference(identity_of(typed.entity, items, role), lasting=False))
+        return self._array(schema, inner, reference(identity_of(typed.entity, items, role), role=True, lasting=False))
 
     def _listing(self, shown: dict[str, Any]) -> str | None:
         """The field that holds what the tool lists."""
@@ -229,8 +227,12 @@ class Compiler:
 
     def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
         """Whether an object in a field is what the whole result is about."""
-        named = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
+        named = wrapper or folded(name) in _WRAPPERS or self._is_named(name)
         return named and isinstance(schema, dict) and kind_of(schema) == "object"
+
+    def _is_named(self, name: str) -> bool:
+        """Whether a field is called like what the call is about."""
+        return self._echo is not None and folded(name) in self._echo.entities
 
     def _shown(self, properties: dict[str, Any], required: set[str], depth: int) -> dict[str, Any]:
         """The fields that results hold: all required ones, then the most telling, in the schema's order."""
@@ -248,7 +250,7 @@ class Compiler:
         inner = place.inside(name, self._is_same(name, schema, wrapper))
         if place.primary and self._lists is not None and self.list_path is None:
             inner.members = name == place.listing
-        generator = self._reference(name, schema, place, inner) or self._compile(schema, inner)
+        generator = self._reference(name, schema, place, inner, lasting=False) or self._compile(schema, inner)
         if self._echo is None or place.within:
             return generator
         sources = tuple(map(folded, self._echo.sources(name, place.owner, primary=place.primary)))

@@ -158,16 +158,16 @@ def identity_of(entity: Entity, schema: Any, role: str = "") -> Identity:
     return Identity(entity, leaf, salt, valid)
 
 
-def reference(identity: Identity, *, lasting: bool) -> Node:
-    """A field that refers to another thing.
+def reference(identity: Identity, *, role: bool, lasting: bool) -> Node:
+    """A field that refers to another thing: the one that the thing shown is linked to, else one of its own.
 
-    A `lasting` one says where the thing shown lies, or will lie from then on; others are the thing's own, whatever it
-    is linked to.
+    A `lasting` one says where the thing shown lies from then on. Of a `role`, such as a source, there may be several of
+    one kind, so they are the thing's own whatever it is linked to.
     """
     entity, valid = identity.entity, identity.valid
 
     def refer(key: int, now: int, scene: Scene) -> Any:
-        value = scene.known(entity) if lasting else None
+        value = None if role else scene.known(entity)
         if value is None or not valid(value):
             value = identity.value(key, now, scene.links)
             if lasting and scene.record is not None:

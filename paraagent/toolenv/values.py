@@ -344,13 +344,14 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema) -> Leaf:
     if schema.keys().isdisjoint(_LIMITS):
         return natural
     valid = compile_validator(schema).is_valid
+    shortest, longest, pattern = schema.get("minLength", 0), schema.get("maxLength", 1 << 20), schema.get("pattern")
     trial = [mix(number) for number in range(12)]
-    if all(valid(natural(key, 1_780_000_000)) for key in trial):
+    fits = all(valid(natural(key, 1_780_000_000)) for key in trial)
+    if fits and not pattern and shortest <= 1 and longest >= _LONG:
         return natural
-    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 1 << 20)
-    if pattern := schema.get("pattern"):
+    if pattern:
         made = [found for least in (0, shortest) if (found := compile_pattern(pattern, least)) is not None]
-        best = max(made, key=lambda each: sum(valid(each(key)) for key in trial), default=None)
+        best = None if fits else max(made, key=lambda each: sum(valid(each(key)) for key in trial), default=None)
         return _retried(natural if best is None else lambda key, now: best(key), valid)
 
     def fitted(key: int, now: int) -> str:
@@ -364,6 +365,10 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema) -> Leaf:
         return text
 
     return fitted
+
+
+_LONG = 120
+"""Characters that no value by name or format has."""
 
 
 def _retried(leaf: Text, valid: Callable[[Any], bool], attempts: int = 24) -> Text:

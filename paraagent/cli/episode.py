@@ -62,6 +62,8 @@ def show_turn(console: Console, turn: Turn, number: int, raw: bool = False) -> N
                 console.print(line)
         elif isinstance(block, AnswerBlock):
             console.print(Text(f"= {clip(block.text, _LINE)}", style="bold"))
+    if turn.family == "invalid":
+        console.print(Text(clip(turn.text, _LINE) or "(nothing written)", style="cyan"))
     for problem in turn.problems:
         console.print(Text(f"! {clip(problem, _LINE)}", style="yellow"))
 
@@ -87,6 +89,9 @@ def show_end(console: Console, task: Task, episode: Episode, rewards: Rewards) -
     for value, meaning in parts:
         table.add_row(value, meaning)
     console.print(table)
+    for change in episode.changes:
+        what = "deleted" if change.deleted else _short(orjson.dumps(change.fields | change.links).decode())
+        console.print(Text(f"~ {change.kind} {change.key or '(new)'}: {what}", style="dim"))
     for line in _expected(task, episode):
         console.print(line)
     console.print(Text("solved", style="bold green") if rewards.solved else Text("not solved", style="bold red"))
@@ -113,7 +118,7 @@ def _steps(body: dict[str, Any] | None) -> str:
 
 
 def _found(tools: list[Any]) -> Iterator[Text]:
-    """A found tool a line: name, what it takes, what it does."""
+    """Each found tool: its name with what it takes, and what it does."""
     if not tools:
         yield Text("    nothing found", style="dim")
     for tool in tools:
@@ -126,8 +131,8 @@ def _found(tools: list[Any]) -> Iterator[Text]:
         takes = [said if name in required else f"[{said}]" for name, said in typed.items()]
         line = Text(f"    {tool['name']}", style="cyan")
         line.append(f"({', '.join(takes)})", style="default")
-        line.append(f"  {clip(tool['description'], 100)}", style="dim")
         yield line
+        yield Text(f"        {clip(tool['description'], 110)}", style="dim")
 
 
 def _type(schema: Any) -> str:

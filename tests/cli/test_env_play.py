@@ -132,6 +132,16 @@ def test_what_is_wrong_is_told_and_the_player_goes_on(
     assert out.strip().endswith("\nsolved")
 
 
+def test_what_was_changed_and_what_is_no_turn_is_shown(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = 'call tickets_CreateTicket {"subject": "Late", "priority": "high"}'
+    code, out, _ = play(capsys, monkeypatch, f"<b>I would rather talk</b>\n\n{ticket}\n")
+    assert code == 0
+    assert "\n<b>I would rather talk</b>\n" in out
+    assert '(new): {"subject":"Late","priority":"high"}' in out
+
+
 @pytest.mark.parametrize("turns", ["", "search track a parcel\n\nquit\nanswer x\n"])
 def test_whoever_leaves_sees_the_score_so_far(
     home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, turns: str

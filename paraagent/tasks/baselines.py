@@ -79,7 +79,7 @@ def play_faulty(
     played = [task for task in tasks if applies(task, fault)]
     policy = FaultyPolicy(fault, {task.task_id: faulty(task, fault, catalog, seed) for task in played})
     units = [(task, seed) for task in played]
-    return played, asyncio.run(run_episodes(policy, lambda: ToolEnv(catalog, index, env), units))
+    return played, asyncio.run(run_episodes(policy, lambda: ToolEnv(catalog, index, env.calm), units))
 
 
 def applies(task: Task, fault: Fault) -> bool:

@@ -241,7 +241,7 @@ def solved_by_oracle(
     shown = index.search([slot.text for task in tasks for slot in task.slots], env.k, split=split)
     catalog.get_many(hit.name for hits in shown for hit in hits)
     units = [(task, 0) for task in tasks]
-    episodes = asyncio.run(run_episodes(OraclePolicy(), lambda: ToolEnv(catalog, index, env, split=split), units))
+    episodes = asyncio.run(run_episodes(OraclePolicy(), lambda: ToolEnv(catalog, index, env.calm, split=split), units))
     return [score(task, episode, _REWARDS).solved for task, episode in zip(tasks, episodes, strict=True)]
 
 

@@ -59,6 +59,9 @@ def test_a_good_task_passes_every_check(tracker: ToolInterface, tiny_catalog: Ca
     check_request(task)
     check_answer(task, {NAME: tracker}, EnvConfig())
     assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig(), None) == [True]
+    assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig(fault_rate=1.0, latency="fixed"), None) == [
+        True
+    ]
 
 
 def test_an_answer_that_stands_in_the_request_is_rejected(tracker: ToolInterface) -> None:

@@ -23,7 +23,7 @@ from paraagent.toolenv.place import Place
 from paraagent.toolenv.scene import Scene
 from paraagent.toolenv.session import Record, Session
 from paraagent.toolenv.shapes import check_of, choice, kind_of, merged
-from paraagent.toolenv.things import Field, Identity, Thing, identity_of, last_noun, reference
+from paraagent.toolenv.things import Field, Identity, Reference, Thing, identity_of, last_noun
 from paraagent.toolenv.values import text_leaf
 from paraagent.toolenv.words import TOPICS
 
@@ -154,7 +154,7 @@ class Compiler:
         for name, schema in shown.items():
             names = tuple(dict.fromkeys([*self._sources(name, place), *_aliases(name, noun)]))
             at = inside.inside(name, same=False)
-            at.part = name == part or self._is_named(name)
+            at.part = name == part or (self._meaning is not None and self._meaning.is_named(name))
             identity = None if part else own.get(name)
             referred = None if identity else self._reference(name, schema, place, at, lasting=True)
             fields.append(Field(name, referred or self._compile(schema, at), names, check_of(schema), identity))
@@ -207,11 +207,19 @@ class Compiler:
             return None
         role = folded(name) if typed.rule == "role" else ""
         if kind_of(schema) != "array":
-            return reference(identity_of(typed.entity, schema, role), role=bool(role), lasting=lasting and not role)
+            return Node(
+                Reference(
+                    identity_of(typed.entity, schema, role),
+                    role=bool(role) or place.within,
+                    lasting=lasting and not role,
+                )
+            )
         items = schema.get("items")
         if not isinstance(items, dict) or kind_of(items) not in ("string", "integer") or "enum" in items:
             return None
-        return self._array(schema, inner, reference(identity_of(typed.entity, items, role), role=True, lasting=False))
+        return self._array(
+            schema, inner, Node(Reference(identity_of(typed.entity, items, role), role=True, lasting=False))
+        )
 
     def _listing(self, shown: dict[str, Any]) -> str | None:
         """The field that holds what the tool lists."""
@@ -227,12 +235,8 @@ class Compiler:
 
     def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
         """Whether an object in a field is what the whole result is about."""
-        named = wrapper or folded(name) in _WRAPPERS or self._is_named(name)
+        named = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
         return named and isinstance(schema, dict) and kind_of(schema) == "object"
-
-    def _is_named(self, name: str) -> bool:
-        """Whether a field is called like what the call is about."""
-        return self._echo is not None and folded(name) in self._echo.entities
 
     def _shown(self, properties: dict[str, Any], required: set[str], depth: int) -> dict[str, Any]:
         """The fields that results hold: all required ones, then the most telling, in the schema's order."""

@@ -78,6 +78,10 @@ class Meaning:
         found = type_of_field(self._subject, path, kind, clean(text, FIELD_TEXT), format)
         return found if found and found.entity.scope != WORLD else None
 
+    def is_named(self, holder: str) -> bool:
+        """Whether a field of this name is called like what the tool is about."""
+        return bool(self._subject.noun) and container(holder) == self._subject.noun
+
     def is_about(self, holder: str) -> bool:
         """Whether a field of this name holds what the tool is about, or says nothing of what it holds."""
         return container(holder) in ("", self._subject.noun)

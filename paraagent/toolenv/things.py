@@ -52,7 +52,7 @@ class Field(NamedTuple):
 class Thing:
     """The compiled form of an object that is a thing."""
 
-    __slots__ = ("_best", "_by_name", "_fields", "_own", "_part", "_salt", "_target")
+    __slots__ = ("_best", "_by_name", "_fields", "_lasting", "_own", "_part", "_salt", "_target")
 
     def __init__(self, fields: list[Field], own: Collection[Identity], salt: int, *, target: bool, part: bool) -> None:
         """`target` says that it is what the call is about; `part`, that it is a part of the thing that holds it.
@@ -62,6 +62,7 @@ class Thing:
         self._target, self._part, self._own, self._salt = target, part, tuple(own), salt
         self._best = min(own, key=lambda each: rank(each.entity), default=None)
         self._fields = tuple((field.name, *field.node, field.identity and field) for field in fields)
+        self._lasting = tuple(field.node.make for field in fields if isinstance(field.node.make, Reference))
         self._by_name: dict[str, list[Field]] = {}
         for field in fields:
             for name in field.names:
@@ -94,6 +95,8 @@ class Thing:
         key, outer = record.key, scene.record
         said = dict(self._said(given, record.fields)) if given or record.fields else _NOTHING
         scene.record = record
+        for refer in self._lasting:  # before what may be linked to the same
+            refer.settle(record, now, scene)
         result = {
             name: _identify(record, field, said, now, scene, place)
             if field
@@ -158,24 +161,27 @@ def identity_of(entity: Entity, schema: Any, role: str = "") -> Identity:
     return Identity(entity, leaf, salt, valid)
 
 
-def reference(identity: Identity, *, role: bool, lasting: bool) -> Node:
-    """A field that refers to another thing: the one that the thing shown is linked to, else one of its own.
+class Reference:
+    """A field that refers to another thing: the one that the thing shown is linked to, else one of its own."""
 
-    A `lasting` one says where the thing shown lies from then on. Of a `role`, such as a source, there may be several of
-    one kind, so they are the thing's own whatever it is linked to.
-    """
-    entity, valid = identity.entity, identity.valid
+    __slots__ = ("_identity", "_lasting", "_role")
 
-    def refer(key: int, now: int, scene: Scene) -> Any:
-        value = None if role else scene.known(entity)
-        if value is None or not valid(value):
-            value = identity.value(key, now, scene.links)
-            if lasting and scene.record is not None:
-                scene.record.link({entity: value})
-        scene.session.issue(entity, value)
+    def __init__(self, identity: Identity, *, role: bool, lasting: bool) -> None:
+        """A `lasting` one says where the thing shown lies from then on. Of a `role`, such as a source, there may be
+        several of one kind, so they are the thing's own whatever it is linked to."""
+        self._identity, self._role, self._lasting = identity, role, lasting
+
+    def __call__(self, key: int, now: int, scene: Scene) -> Any:
+        value = None if self._role else scene.known(self._identity.entity)
+        if value is None or not self._identity.valid(value):
+            value = self._identity.value(key, now, scene.links)
+        scene.session.issue(self._identity.entity, value)
         return value
 
-    return Node(refer)
+    def settle(self, record: Record, now: int, scene: Scene) -> None:
+        """Let a thing lie where this field says."""
+        if self._lasting and self._identity.entity not in record.links:
+            record.link({self._identity.entity: self._identity.value(record.key, now, scene.links)})
 
 
 def last_noun(noun: str) -> str:

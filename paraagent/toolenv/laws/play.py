@@ -271,8 +271,10 @@ class _Play:
     def _update(self, member: _Member) -> None:
         arguments = self._writing(member)
         value = arguments.get(member.own.name) if member.own else None
-        if value is not None and self._try(6, member, arguments) is not None:
-            self._wrote(member, arguments, _parts(value)[0])
+        result = self._try(6, member, arguments)
+        if value is not None and result is not None:
+            seen = next((each for each in self._things(member, result) if each.value == value), None)
+            self._wrote(member, arguments, _parts(value)[0], seen)
 
     def _delete(self, member: _Member, value: Any, thing: Shown | None = None) -> None:
         """Deleted once, a thing is there no more, in this session."""

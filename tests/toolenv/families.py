@@ -85,7 +85,7 @@ REPOSITORIES = [
     *family(
         "repos",
         "/users/{owner}/repos",
-        "repo",
+        "repoName",
         _REPOSITORY,
         {"description": TEXT},
         {"page": NUMBER, "per_page": NUMBER},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from paraagent.catalog.interface import ToolInterface
 from paraagent.paraact.executor import ToolError
 from paraagent.toolenv.world import World
-from tests.toolenv.families import CALENDAR
+from tests.toolenv.families import CALENDAR, CLUSTER, REPOSITORIES, TEXT, fields, made
 
+ROOT = Path(__file__).parents[2]
 GET, LIST, CREATE, UPDATE, DELETE = CALENDAR
 HOME = {"calendarId": "cal_1"}
 
@@ -95,3 +98,38 @@ def test_law_8_a_filter_leaves_what_it_names(seed: int) -> None:
 def test_a_page_token_that_no_list_gave_is_an_error() -> None:
     with pytest.raises(ToolError, match="leave it out to get the first page"):
         World(3).respond(LIST, {**HOME, "pageToken": "made-up"})
+
+
+def test_the_examples_of_the_documents_are_what_a_world_answers() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "world.md"), module_relative=False)
+    assert (failed, tried > 10) == (0, True)
+
+
+def test_a_thing_known_by_a_part_of_it_is_one_through_every_tool() -> None:
+    get, every, create, _, delete = CLUSTER
+    world, place = World(3, ["one", "two"]), {"namespace": "one"}
+    made = world.respond(create, {**place, "immutable": True})
+    assert made["metadata"]["namespace"] == "one"
+    target = {**place, "name": made["metadata"]["name"]}
+    assert world.respond(get, target) == made == world.respond(every, place)["items"][0]
+    assert missing(world, get, {**target, "namespace": "two"})
+    world.respond(delete, target)
+    assert missing(world, get, target)
+
+
+def test_a_name_found_under_one_name_of_a_place_is_found_under_another() -> None:
+    world = World(3, ["acme", "ann"])
+    listed_by_org = world.respond(REPOSITORIES[-1], {"org": "acme"})[0]
+    assert world.respond(REPOSITORIES[0], {"owner": "ann", "repoName": listed_by_org["name"]}) == listed_by_org
+
+
+def test_pages_and_offsets_count_from_where_the_interface_says() -> None:
+    world, place = World(4, ["ann"]), {"owner": "ann"}
+    repos = REPOSITORIES[1]
+    whole = world.respond(repos, {**place, "per_page": 50})
+    assert world.respond(repos, {**place, "per_page": 1, "page": 2}) == whole[1:2]
+
+
+def test_the_id_of_what_a_thing_lies_in_is_not_its_own() -> None:
+    create = made("members", "insert", "create", "/teams/{id}/members", {}, fields({"id": TEXT, "login": TEXT}))
+    assert World(3, ["team_1"]).respond(create, {"id": "team_1"})["id"] != "team_1"

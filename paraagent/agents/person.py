@@ -33,8 +33,7 @@ class PersonPolicy:
 
     def __init__(self, source: TextIO, notes: TextIO) -> None:
         self._source, self._notes = source, notes
-        if source.isatty():
-            print(HELP, file=notes)
+        self._greeted = not source.isatty()
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """The next turn of each conversation. Raises `EOFError` once the person has left."""
@@ -42,6 +41,9 @@ class PersonPolicy:
 
     def _turn(self) -> str:
         lines: list[str] = []
+        if not self._greeted:
+            print(HELP, file=self._notes)
+            self._greeted = True
         while line := self._line():
             word = line.strip()
             if word == "quit":

@@ -172,8 +172,8 @@ def _expected(task: Task, episode: Episode) -> Iterator[Text]:
     """The facts that a right answer states, each with whether this one did."""
     for atom in task.atoms:
         told = episode.answer is not None and states(episode.answer, atom.value)
-        where = f"{atom.call}.{atom.path}" if atom.call else atom.path
-        yield Text(f"{'+' if told else '-'} {where} = {_short(str(atom.value))}", style="green" if told else "red")
+        where = f"{atom.call}.{atom.path} = " if atom.call else ""
+        yield Text(f"{'+' if told else '-'} {where}{_short(str(atom.value))}", style="green" if told else "red")
 
 
 def _short(text: str) -> str:

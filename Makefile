@@ -27,7 +27,7 @@ run: $(STAMP) ## Run the whole pipeline; ARGS="--profile smoke" for another prof
 	@$(BIN)/paraagent run $(ARGS)
 
 test: check ## Check the code, then run every test.
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 	@echo "make test: checks and tests passed"
 
 check: $(STAMP) ## Lint, formatting, types.

@@ -34,7 +34,7 @@ _SKETCHES = 5
 """Sketches that a job is given for each task of calls that hang together."""
 _MEMBERS, _MEMBERS_AGAIN = 6, 2
 """Tools that a job is given for each independent call: those that were never tried, and those that did well before."""
-_SERVES, _TRIES = 4, 12
+_SERVES, _TRIES = 6, 18
 """Independent calls that one tool may serve, with other arguments, and jobs that it may be given to."""
 _MOST_USES = 40
 """Sketches in which one tool may stand; many services can be entered through one list only."""
@@ -64,7 +64,8 @@ def synthesise(
     """
     progress = progress or Quiet()
     wanted: dict[Split, int] = {"train": config.train, "validation": config.validation, "test": config.test}
-    progress.start(sum(wanted.values()), "tasks")
+    total, shown = sum(wanted.values()), 0
+    progress.start(total, "tasks")
     rejected: Counter[str] = Counter()
     material = _Material(catalog, config, seed, rejected)
     parts = {split: _Part(split, demand_of(config, wanted[split]), material) for split in get_args(Split)}
@@ -76,9 +77,13 @@ def synthesise(
             for made in workers.run(_noted((job for part in parts.values() for job in part.jobs(numbers)), jobs)):
                 found[made.number] = made
                 progress.advance(len(made.tasks))
+                shown += len(made.tasks)
             for number, job in jobs.items():
                 parts[job.split].take(job, found[number])
     tasks = [task for part in parts.values() for task in part.tasks]
+    progress.advance(max(0, total - shown))
+    if len(tasks) < total:
+        progress.message(f"{total - len(tasks)} of {total} tasks not made: the catalog has nothing more to ask for")
     return Synthesis(sorted(tasks, key=lambda task: (task.split, task.task_id)), dict(sorted(rejected.items())))
 
 

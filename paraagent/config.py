@@ -219,6 +219,8 @@ class TasksConfig(_Section):
     """Most characters of a target tool's name; a small model copies short names better."""
     sources: list[str] = []
     """Only tools of these sources, named as `paraagent catalog sources` prints them; none means all."""
+    rewriter: LlmConfig = LlmConfig()
+    """Puts the requests into its own words, where a model is named; what loses or adds anything is not taken."""
 
     @field_validator("shapes")
     @classmethod
@@ -284,6 +286,8 @@ class RlConfig(_Section):
     learning_rate: float = Field(default=1e-6, gt=0)
     beta: float = Field(default=0.0, ge=0)
     """Weight of the divergence from the reference model."""
+    frozen_layers: int = Field(default=0, ge=0)
+    """Lowest layers left as they are, together with the embeddings."""
     temperature: float = Field(default=1.0, gt=0)
     channels: dict[Literal["trajectory", "phase", "step"], float] = {"trajectory": 1.0, "phase": 0.5, "step": 0.25}
 

@@ -1,6 +1,7 @@
 """Stage `tasks`: verified requests over the catalog, for training, validation and test.
 
-Artifact: `tasks.jsonl` (one `Task` a line, sorted by split and id), `rejected.json` (drafts not taken, by reason).
+Artifact: `tasks.jsonl` (one `Task` a line, sorted by split and id), `rejected.json` (drafts not taken, by reason) and,
+where a model is named to rewrite requests, `rewritten.jsonl` (each request before and after, or why it stayed).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from paraagent.errors import RunError
 from paraagent.files import write_json, write_lines
 from pipelines import frames
 from pipelines.catalog import processes
-from pipelines.environment import recordings
+from pipelines.environment import LLM_CACHE, recordings
 from pipelines.stage import Contract, Stage, StageContext, StageResult
 
 
@@ -19,10 +20,12 @@ def build(context: StageContext) -> StageResult:
     """Synthesise the tasks of every split.
 
     Raises:
-        RunError: the catalog holds no tool that a task can be made of.
+        RunError: the catalog holds no tool that a task can be made of, or nobody answers where requests are rewritten.
     """
     from paraagent.catalog.store import Catalog
+    from paraagent.llm import LlmClient
     from paraagent.retrieval.index import ToolIndex
+    from paraagent.tasks.rewriting import outcomes, rewrite
     from paraagent.tasks.synthesis import synthesise
 
     profile, source = context.profile, context.inputs["catalog"]
@@ -33,18 +36,25 @@ def build(context: StageContext) -> StageResult:
     if not made.tasks:
         raise RunError("no task could be made of this catalog: add a source with tools that read and describe results")
     write_json(context.out / "rejected.json", made.rejected)
-    rows = write_lines(context.out / "tasks.jsonl", (task.model_dump(mode="json") for task in made.tasks))
-    splits = Counter(task.split for task in made.tasks)
-    shapes = Counter(task.label for task in made.tasks)
-    reaches = Counter(task.reach for task in made.tasks)
+    tasks, rewriting = made.tasks, {}
+    if profile.tasks.rewriter.model:
+        client = LlmClient(profile.tasks.rewriter, context.home / LLM_CACHE)
+        tasks, attempts = rewrite(tasks, client, seed, context.progress)
+        write_lines(context.out / "rewritten.jsonl", (attempt._asdict() for attempt in attempts))
+        rewriting = {"rewriting": outcomes(attempts)}
+    rows = write_lines(context.out / "tasks.jsonl", (task.model_dump(mode="json") for task in tasks))
+    splits = Counter(task.split for task in tasks)
+    shapes = Counter(task.label for task in tasks)
+    reaches = Counter(task.reach for task in tasks)
     return StageResult(
         rows={"tasks": rows, **dict(sorted(splits.items()))},
         metrics={
             "shapes": dict(sorted(shapes.items())),
             "reaches": dict(sorted(reaches.items())),
-            "writing": sum(bool(task.state) for task in made.tasks),
-            "tools": len({tool for task in made.tasks for tool in task.targets}),
+            "writing": sum(bool(task.state) for task in tasks),
+            "tools": len({tool for task in tasks for tool in task.targets}),
             "rejected": sum(made.rejected.values()),
+            **rewriting,
         },
     )
 

@@ -18,9 +18,11 @@ class LanguageModel(NamedTuple):
     tokenizer: Any
 
 
-def load_language_model(directory: Path, *, training: bool = False) -> LanguageModel:
+def load_language_model(directory: Path, *, training: bool = False, frozen_layers: int = 0) -> LanguageModel:
     """Load a saved model: bfloat16 for sampling where that is fast, on the GPU where there is one; float32 for training
     (small updates vanish in bfloat16 weights), where the trainer places it.
+
+    Training leaves the lowest `frozen_layers` and the embeddings as they are: the backward pass ends above them.
 
     Raises:
         RunError: there is no model in `directory`.
@@ -32,6 +34,10 @@ def load_language_model(directory: Path, *, training: bool = False) -> LanguageM
     dtype = torch.bfloat16 if bfloat16_is_fast() and not training else torch.float32
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True, use_safetensors=True)
     place = "cuda" if torch.cuda.is_available() and not training else "cpu"
+    if frozen_layers:
+        model.get_input_embeddings().weight.requires_grad_(False)
+        for layer in model.model.layers[:frozen_layers]:
+            layer.requires_grad_(False)
     return LanguageModel(model.to(place), tokenizer)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
 
-_READING = frozenset(
+READING = frozenset(
     [
         "get",
         "list",
@@ -55,6 +55,7 @@ _READING = frozenset(
         "for",
     ]
 )
+"""Words of names and descriptions that say no more than that something is read."""
 _VARIANT = re.compile(
     r"v?\d[\w.]*|alpha|beta|preview|legacy|new|us|eu|uk|ap|global|regional|region|zonal|central|east|west|north|south"
 )
@@ -246,8 +247,8 @@ def solved_by_oracle(
 
 
 def _noun(name: str) -> frozenset[str]:
-    return frozenset(singular(word) for word in words(name) if word not in _READING and not _VARIANT.fullmatch(word))
+    return frozenset(singular(word) for word in words(name) if word not in READING and not _VARIANT.fullmatch(word))
 
 
 def _text(description: str) -> frozenset[str]:
-    return frozenset(singular(word) for word in re.findall(r"[a-z]+", description.lower()) if word not in _READING)
+    return frozenset(singular(word) for word in re.findall(r"[a-z]+", description.lower()) if word not in READING)

@@ -72,7 +72,7 @@ def reinforce(
     if len(tasks) < config.prompts:
         raise RunError(f"there are {len(tasks)} training tasks for rl.prompts = {config.prompts}; raise tasks.train")
     disable_progress_bar()
-    loaded = load_language_model(model, training=True)
+    loaded = load_language_model(model, training=True, frozen_layers=config.frozen_layers)
     chosen = choose_tasks(tasks, config.updates * config.prompts, seed)
     size = config.prompts * config.generations
     sampler = Sampler(

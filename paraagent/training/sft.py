@@ -62,11 +62,10 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     from paraagent.training.sft_trainer import LabelledTrainer
 
     disable_progress_bar()
-    loaded = load_language_model(model, training=True)
+    loaded = load_language_model(model, training=True, frozen_layers=config.frozen_layers)
     rows = _tokenised(_choose(_read(demos), config, seed), Transcriber(loaded.tokenizer))
     if not rows:
         raise RunError(f"no demonstration has at most sft.max_length = {config.max_length} tokens; raise it")
-    _freeze(loaded.model, config.frozen_layers)
     accelerated = torch.cuda.is_available()
     arguments = SFTConfig(
         output_dir=str(out / CHECKPOINTS),
@@ -143,11 +142,3 @@ def _tokenised(rows: Sequence[dict[str, Any]], transcriber: Transcriber) -> list
         labels = [token if own else _IGNORED for token, own in zip(tokens.ids, tokens.mask, strict=True)]
         made.append({"input_ids": tokens.ids, "labels": labels})
     return made
-
-
-def _freeze(model: Any, layers: int) -> None:
-    """Keep the lowest layers and the embeddings as they are: the backward pass ends above them."""
-    if layers:
-        model.get_input_embeddings().weight.requires_grad_(False)
-        for layer in model.model.layers[:layers]:
-            layer.requires_grad_(False)

@@ -12,6 +12,7 @@ from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.splits import split_of
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, TasksConfig
+from paraagent.progress import Quiet
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.atoms import states
 from paraagent.tasks.synthesis import Synthesis, synthesise
@@ -43,6 +44,20 @@ TEXT = {"type": "string"}
 CONFIG = TasksConfig(
     train=30, validation=4, test=6, shapes={"single": 0.5, "parallel-2": 0.35, "parallel-3": 0.15}, writing=0.0
 )
+
+
+class Said(Quiet):
+    """A progress that is read afterwards."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.done = 0
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def advance(self, n: int = 1) -> None:
+        self.done += n
 
 
 def made_up(kind: str, thing: str) -> ToolInterface:
@@ -114,6 +129,9 @@ def test_every_task_is_listed_once_in_order(made: Synthesis) -> None:
 
 
 def test_a_catalog_that_holds_too_little_gives_fewer_tasks(tiny_catalog: Catalog, tiny_index: ToolIndex) -> None:
-    few = synthesise(tiny_catalog, tiny_index, TasksConfig(train=500, validation=50, test=50), EnvConfig(), seed=1)
+    config, said = TasksConfig(train=500, validation=50, test=50), Said()
+    few = synthesise(tiny_catalog, tiny_index, config, EnvConfig(), 1, said)
     assert 0 < len(few.tasks) < 600
     assert sum(few.rejected.values()) > 0
+    assert said.done >= 600
+    assert said.messages == [f"{600 - len(few.tasks)} of 600 tasks not made: the catalog has nothing more to ask for"]

@@ -76,6 +76,20 @@ def test_an_update_with_a_signal_changes_the_weights(
     assert Counter(row["update"] for row in episodes) == {0: 4, 1: 4}
 
 
+def test_frozen_layers_stay_as_they_were(
+    run: Callable[..., Any], tiny_model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file
+
+    monkeypatch.setattr(rollout, "score", _varied)
+    assert run(tmp_path, CONFIG.model_copy(update={"frozen_layers": 1, "updates": 1})).skipped == 0
+    before = load_file(tiny_model_dir / "model.safetensors")
+    after = load_file(tmp_path / "model" / "model.safetensors")
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed
+    assert all(".layers.1." in name or name == "model.norm.weight" for name in changed)
+
+
 def test_batches_without_a_signal_leave_the_weights_alone_and_say_why(
     run: Callable[..., Any], tiny_model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,37 @@ from transformers.cache_utils import DynamicLayer
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+_SPARE = 256
+"""Columns for which room is made beyond those that are needed."""
+
+
+class Columns(DynamicLayer):  # type: ignore[misc]
+    """Keys and values of one layer, in room for more: a step writes its own columns and copies none that are there."""
+
+    _room: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def take(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """Hold these instead of what is held."""
+        self.keys, self.values, self._room = keys, values, None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append columns. Returns all keys and all values, each of shape (rows, heads, columns, head size)."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        held = self.get_seq_length()
+        after = held + key_states.shape[-2]
+        if self._room is None or self._room[0].shape[-2] < after:
+            rooms = [new.new_empty(*new.shape[:2], after + _SPARE, new.shape[3]) for new in (key_states, value_states)]
+            if held:
+                rooms[0][:, :, :held], rooms[1][:, :, :held] = self.keys, self.values
+            self._room = rooms[0], rooms[1]
+        keys, values = self._room
+        keys[:, :, held:after], values[:, :, held:after] = key_states, value_states
+        self.keys, self.values = keys[:, :, :after], values[:, :, :after]
+        return self.keys, self.values
+
 
 class Prefix(NamedTuple):
     """The rows of a batch that were read. Padding may stand anywhere: the mask says where."""
@@ -30,14 +61,16 @@ class Prefix(NamedTuple):
     def empty(cls, model: PreTrainedModel, rows: int) -> Prefix:
         """Nothing read of any of `rows` rows."""
         mask = torch.zeros(rows, 0, dtype=torch.long, device=model.device)
-        return cls([[] for _ in range(rows)], mask, DynamicCache(config=model.config))
+        cache = DynamicCache(config=model.config)
+        cache.layers = [Columns() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+        return cls([[] for _ in range(rows)], mask, cache)
 
     def before(self, prompts: Sequence[Sequence[int]]) -> Prefix | None:
         """The rows that begin `prompts`, without columns of padding alone; None where a prompt begins with none.
 
         The cache changes hands: this prefix is not to be used any more.
         """
-        if any(type(layer) is not DynamicLayer for layer in self.cache.layers):
+        if not all(isinstance(layer, Columns) for layer in self.cache.layers):
             return None  # a sliding window forgets, so its columns are not those of the mask
         rows = [self._row(prompt) for prompt in prompts]
         if None in rows:
@@ -46,8 +79,8 @@ class Prefix(NamedTuple):
         mask = self.mask[chosen]
         columns = mask.argsort(dim=1, stable=True)[:, mask.shape[1] - int(mask.sum(1).max()) :]
         for layer in self.cache.layers:
-            layer.keys = layer.keys[chosen[:, None], :, columns].transpose(1, 2)
-            layer.values = layer.values[chosen[:, None], :, columns].transpose(1, 2)
+            kept = [each[chosen[:, None], :, columns].transpose(1, 2) for each in (layer.keys, layer.values)]
+            layer.take(*kept)
         return Prefix([self.ids[row] for row in chosen.tolist()], mask.gather(1, columns), self.cache)
 
     def _row(self, prompt: Sequence[int]) -> int | None:

@@ -1,8 +1,9 @@
 """How fast ToolEnv answers calls, and what its episodes cost in memory, measured in a fresh process on one core.
 
 A warm call is one of a tool that was called before, in a world that has not answered it yet: arguments are checked, the
-world answers, the result is encoded. Its floor is what no world can save: checking the same arguments, validating the
-same results against the tools' schemas, and encoding them, with the same libraries.
+world answers, the result is encoded, in a process that looks for cyclic garbage as seldom as the workers of the
+pipeline do. Its floor is what no world can save: checking the same arguments, validating the same results against the
+tools' schemas, and encoding them, with the same libraries.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from paraagent.toolenv.lists import ListPlan
 from paraagent.toolenv.meaning import Meaning
 from paraagent.toolenv.sample import draw_arguments
 from paraagent.toolenv.simulator import GroundedSimulator
+from paraagent.workers import collect_seldom
 
 _ROUNDS = 10
 """Worlds in which every call is made, and as many rounds of the floor."""
@@ -72,7 +74,7 @@ def bench_env(catalog: Path, index: Path, tools: int, episodes: int, seed: int, 
     progress.message(f"drawing {tools:,} tools and making up calls")
     with Catalog.open(catalog) as opened:
         drawn = list(draw_calls(opened, tools, seed))
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=collect_seldom) as pool:
         progress.message(f"calling each of them, then in {_ROUNDS} more worlds")
         times = pool.submit(_time, drawn, seed).result()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

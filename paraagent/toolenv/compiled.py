@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from paraagent.catalog.interface import Schema, ToolInterface
@@ -26,14 +26,13 @@ class CompiledTool:
     __slots__ = (
         "_full",
         "_sparse",
+        "_telling",
         "alike",
         "common",
         "is_list",
         "list_path",
         "lists",
         "meaning",
-        "optional",
-        "required",
         "returns",
         "roles",
         "tool",
@@ -58,15 +57,14 @@ class CompiledTool:
         required = set(tool.required)
         paging = self.lists.paging if self.is_list else frozenset()
         telling = [name for name in sorted(tool.properties) if name not in paging and not _presentation(name)]
-        self.required = tuple(name for name in telling if name in required)
+        needed = tuple(name for name in telling if name in required)
         linked = {each.name for each in self.meaning.taken if not each.role}
         roles_taken = [each.name for each in self.meaning.taken if each.role]
-        self.common = tuple(name for name in dict.fromkeys([*self.required, *roles_taken]) if name not in linked)
+        self.common = tuple(name for name in dict.fromkeys([*needed, *roles_taken]) if name not in linked)
         """Parameters of a list that say what all its elements have in common, beside what they lie in."""
         optional = [name for name in telling if name not in required]
-        self.optional = frozenset(
-            name for name in optional if not self.required or set(words(name)[-1:]) & _IDENTIFYING
-        )
+        named = [name for name in optional if not needed or set(words(name)[-1:]) & _IDENTIFYING]
+        self._telling = tuple(self._identifying(needed, named))
 
     def _compile(self, *, sparse: bool) -> Node:
         plan = EchoPlan(self.tool)
@@ -94,15 +92,17 @@ class CompiledTool:
 
     def identity(self, arguments: Mapping[str, Any]) -> bytes:
         """The arguments that decide which entity is meant: all required ones, and optional ones that name something."""
-        names = self.required
+        return canonical_json({key: arguments[name] for name, key in self._telling if name in arguments})
+
+    def _identifying(self, required: Sequence[str], optional: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The parameters that do so, and their folded names; where two are alike, the later one counts."""
+        names = required
         if self.tool.effect in ("update", "other"):
             placed = {each.name for each in self.meaning.taken} | set(self.meaning.untyped)
             names = tuple(name for name in names if name in placed) or names
-        chosen = {folded(name): arguments[name] for name in names if name in arguments}
-        for name in arguments:
-            if name in self.optional and not (self.is_list and any(name == each for each, _ in self.lists.filters)):
-                chosen[folded(name)] = arguments[name]
-        return canonical_json(chosen)
+        filters = {name for name, _ in self.lists.filters} if self.is_list else set()
+        yield from ((name, folded(name)) for name in names)
+        yield from ((name, folded(name)) for name in sorted(optional) if name not in filters)
 
 
 def _presentation(name: str) -> bool:

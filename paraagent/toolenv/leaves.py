@@ -15,6 +15,7 @@ Text = Callable[[int, int], str]
 
 MASK = (1 << 64) - 1
 _DAY = 86_400
+_BEGINNING = dt.datetime(1970, 1, 1)
 
 
 def mix(key: int) -> int:
@@ -37,7 +38,7 @@ def pair(first: Sequence[str], second: Sequence[str], pattern: str) -> Text:
 
 @lru_cache(maxsize=8_192)
 def iso(seconds: int) -> str:
-    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{(_BEGINNING + dt.timedelta(seconds=seconds)).isoformat()}Z"
 
 
 def moment_of(names: frozenset[str]) -> Callable[[int, int], int]:

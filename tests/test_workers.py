@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +15,10 @@ from paraagent.workers import Workers
 
 def adding(amount: int) -> Callable[[int], tuple[int, int]]:
     return lambda number: (number + amount, os.getpid())
+
+
+def collecting() -> Callable[[int], int]:
+    return lambda number: gc.get_threshold()[0]
 
 
 def dying() -> Callable[[int], int]:
@@ -44,6 +49,11 @@ def test_jobs_are_made_while_others_are_done() -> None:
     with Workers(partial(adding, 0), 2) as workers:
         next(iter(workers.run(jobs())))
         assert len(made) < 50
+
+
+def test_workers_look_for_cyclic_garbage_more_seldom_than_this_process() -> None:
+    with Workers(collecting, 2) as workers:
+        assert min(workers.run(range(4))) > gc.get_threshold()[0]
 
 
 def test_a_worker_that_dies_ends_the_work_with_a_sentence() -> None:

@@ -41,6 +41,16 @@ def exact(tiny_model_dir: Path) -> LanguageModel:
     return load_language_model(tiny_model_dir, training=True)
 
 
+@pytest.mark.parametrize(("rows", "tokens"), [(1, 5), (4, 1), (3, 20)])
+def test_a_model_for_sampling_computes_what_one_for_training_does(tiny_model_dir: Path, rows: int, tokens: int) -> None:
+    sampling = load_language_model(tiny_model_dir).model.float()
+    plain = load_language_model(tiny_model_dir, training=True).model
+    plain.load_state_dict(sampling.state_dict())
+    ids = torch.arange(rows * tokens).reshape(rows, tokens)
+    with torch.inference_mode():
+        torch.testing.assert_close(sampling(ids).logits, plain(ids).logits)
+
+
 def _reference(loaded: LanguageModel, prompt: list[int], budget: int) -> list[int]:
     ids = list(prompt)
     with torch.inference_mode():

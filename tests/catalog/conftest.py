@@ -195,8 +195,8 @@ def downloads(tmp_path: Path) -> Path:
     pack_wheel(
         folder / "botocore-0.0.1-py3-none-any.whl",
         {
-            "botocore/data/kettle/2024-05-01/service-2.json.gz": gzip.compress(orjson.dumps(AWS)),
-            "botocore/data/kettle/2019-01-01/service-2.json.gz": gzip.compress(orjson.dumps(OLD_AWS)),
+            "botocore/data/kettle/2024-05-01/service-2.json.gz": gzip.compress(orjson.dumps(AWS), mtime=0),
+            "botocore/data/kettle/2019-01-01/service-2.json.gz": gzip.compress(orjson.dumps(OLD_AWS), mtime=0),
             "botocore/data/kettle/2024-05-01/paginators-1.json": b"{}",
             "botocore/__init__.py": b"",
         },

@@ -25,10 +25,6 @@ class Columns(DynamicLayer):  # type: ignore[misc]
 
     _room: tuple[torch.Tensor, torch.Tensor] | None = None
 
-    def take(self, keys: torch.Tensor, values: torch.Tensor) -> None:
-        """Hold these instead of what is held."""
-        self.keys, self.values, self._room = keys, values, None
-
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -37,15 +33,25 @@ class Columns(DynamicLayer):  # type: ignore[misc]
             self.lazy_initialization(key_states, value_states)
         held = self.get_seq_length()
         after = held + key_states.shape[-2]
-        if self._room is None or self._room[0].shape[-2] < after:
-            rooms = [new.new_empty(*new.shape[:2], after + _SPARE, new.shape[3]) for new in (key_states, value_states)]
+        room = self._room
+        if room is None or room[0].shape[-2] < after or self._is_elsewhere(room):
+            wide = (*key_states.shape[:2], after + _SPARE, key_states.shape[3])
+            room = key_states.new_empty(wide), value_states.new_empty(wide)
             if held:
-                rooms[0][:, :, :held], rooms[1][:, :, :held] = self.keys, self.values
-            self._room = rooms[0], rooms[1]
-        keys, values = self._room
-        keys[:, :, held:after], values[:, :, held:after] = key_states, value_states
-        self.keys, self.values = keys[:, :, :after], values[:, :, :after]
+                room[0][:, :, :held] = self.keys
+                room[1][:, :, :held] = self.values
+            self._room = room
+        room[0][:, :, held:after] = key_states
+        room[1][:, :, held:after] = value_states
+        self.keys: torch.Tensor = room[0][:, :, :after]
+        self.values: torch.Tensor = room[1][:, :, :after]
         return self.keys, self.values
+
+    def _is_elsewhere(self, room: tuple[torch.Tensor, torch.Tensor]) -> bool:
+        """Whether other tensors were put in the place of what the room holds, as where rows are chosen anew."""
+        return any(
+            part.data_ptr() != each.data_ptr() for part, each in zip((self.keys, self.values), room, strict=True)
+        )
 
 
 class Prefix(NamedTuple):
@@ -79,8 +85,8 @@ class Prefix(NamedTuple):
         mask = self.mask[chosen]
         columns = mask.argsort(dim=1, stable=True)[:, mask.shape[1] - int(mask.sum(1).max()) :]
         for layer in self.cache.layers:
-            kept = [each[chosen[:, None], :, columns].transpose(1, 2) for each in (layer.keys, layer.values)]
-            layer.take(*kept)
+            layer.keys = layer.keys[chosen[:, None], :, columns].transpose(1, 2)
+            layer.values = layer.values[chosen[:, None], :, columns].transpose(1, 2)
         return Prefix([self.ids[row] for row in chosen.tolist()], mask.gather(1, columns), self.cache)
 
     def _row(self, prompt: Sequence[int]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from paraagent.catalog.interface import Schema, ToolInterface
@@ -94,7 +94,7 @@ class CompiledTool:
         """The arguments that decide which entity is meant: all required ones, and optional ones that name something."""
         return canonical_json({key: arguments[name] for name, key in self._telling if name in arguments})
 
-    def _identifying(self, required: Sequence[str], optional: Collection[str]) -> Iterator[tuple[str, str]]:
+    def _identifying(self, required: Sequence[str], optional: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The parameters that do so, and their folded names; where two are alike, the later one counts."""
         names = required
         if self.tool.effect in ("update", "other"):
@@ -102,7 +102,7 @@ class CompiledTool:
             names = tuple(name for name in names if name in placed) or names
         filters = {name for name, _ in self.lists.filters} if self.is_list else set()
         yield from ((name, folded(name)) for name in names)
-        yield from ((name, folded(name)) for name in sorted(optional) if name not in filters)
+        yield from ((name, folded(name)) for name in optional if name not in filters)
 
 
 def _presentation(name: str) -> bool:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers.cache_utils import DynamicLayer
 
 from paraagent.agents.language_model import LanguageModel, load_language_model
 from paraagent.agents.local import LocalPolicy
 from paraagent.agents.policy import Conversation
+from paraagent.agents.prefix import Columns
 from paraagent.config import EnvConfig
 from paraagent.task import Task
 
@@ -49,6 +51,17 @@ def test_a_model_for_sampling_computes_what_one_for_training_does(tiny_model_dir
     ids = torch.arange(rows * tokens).reshape(rows, tokens)
     with torch.inference_mode():
         torch.testing.assert_close(sampling(ids).logits, plain(ids).logits)
+
+
+def test_columns_hold_what_a_concatenating_layer_holds_also_where_rows_are_chosen_anew() -> None:
+    ours, plain = Columns(), DynamicLayer()
+    chance = torch.Generator().manual_seed(0)
+    for width in (300, 1, 1, 300, 1):
+        new = [torch.randn(3, 2, width, 4, generator=chance) for _ in range(2)]
+        held = ours.update(*new)
+        torch.testing.assert_close(held, plain.update(*new), rtol=0, atol=0)
+        for layer in (ours, plain):
+            layer.reorder_cache(torch.tensor([2, 0, 0]))
 
 
 def _reference(loaded: LanguageModel, prompt: list[int], budget: int) -> list[int]:

@@ -191,20 +191,21 @@ class ToolIndex:
 
 def _descending(scores: Floats, at_once: int) -> Iterator[int]:
     """Tools with a score above 0, best first, ties by number; sorts no more than it has to."""
-    candidates = np.flatnonzero(scores)
     given = 0
-    while given < len(candidates):
-        size = min(len(candidates), at_once)
-        values = scores[candidates]
-        chosen = candidates[values >= np.partition(values, -size)[-size]]
+    while given < len(scores):
+        size = min(len(scores), at_once)
+        least = np.partition(scores, -size)[-size]
+        chosen = np.flatnonzero(scores >= least if least > 0 else scores)
         order = chosen[np.argsort(-scores[chosen], kind="stable")]
         yield from order[given:].tolist()
+        if least <= 0:
+            return
         given, at_once = len(order), 4 * len(order)
 
 
 def _map(path: Path) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
+    """The array in a file, read as it is used; as a plain array, since a `memmap` is slow to take many parts of."""
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _other(directory: Path) -> RunError:

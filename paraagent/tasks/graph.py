@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from paraagent.tasks.phrasing import (
 )
 from paraagent.tasks.play import play
 from paraagent.tasks.rejection import RejectionError
-from paraagent.tasks.target import WORLDS, choose_facts, given, new_value, owner_of, word_of
+from paraagent.tasks.target import WORLDS, choose_facts, facts_worth, given, new_value, owner_of, word_of
 from paraagent.toolenv.identifiers import words
 
 _NAMING = frozenset({"name", "title", "subject", "email", "label", "username"})
@@ -65,20 +65,29 @@ def compose(
     choices = rng(seed, "compose")
     element, calls, givens = _calls(sketch, tools, seed, choices)
     results, state = play(calls, tools, seed, max_chars)
-    again = (play(calls, tools, derive(seed, "again", number), max_chars) for number in range(1, worlds))
-    every = [results, *(played.results for played in again)]
+    sources = {join.first for join in sketch.joins}
+    asked = [place for place, member in enumerate(sketch.members) if place not in sources and not member.writes]
+    firsts = {place: sketch.members.index(sketch.members[place]) for place in asked}
+    facts = {
+        place: facts_worth(results[calls[place].id], _told(sketch, calls, results, place))
+        for place, first in firsts.items()
+        if first == place or first not in asked
+    }
+    further = range(1, worlds) if asked else ()
+    again = [play(calls, tools, derive(seed, "again", number), max_chars).results for number in further]
     atoms: list[Atom] = []
     items: list[Item] = []
-    sources = {join.first for join in sketch.joins}
     for place, (member, call) in enumerate(zip(sketch.members, calls, strict=True)):
         label = ""
-        if place not in sources and not member.writes:
-            before = _before(sketch, place)
-            told = frozenset(text for other in before for text in _texts(results[calls[other].id]))
-            same = [item.fact for other, item in enumerate(items) if sketch.members[other] == member]
-            facts = _again(same, every, call.id) or choose_facts([world[call.id] for world in every], choices, told)
-            label = " and ".join(fact.label for fact in facts)
-            atoms += [Atom(call=call.id, path=fact.path, value=value_at(results[call.id], fact.path)) for fact in facts]
+        if place in asked:
+            if place in facts:
+                chosen = choose_facts(facts[place], [world[call.id] for world in (results, *again)], choices)
+            else:
+                chosen = _same_facts(items[firsts[place]].fact, results[call.id])
+            label = " and ".join(fact.label for fact in chosen)
+            atoms += [
+                Atom(call=call.id, path=fact.path, value=value_at(results[call.id], fact.path)) for fact in chosen
+            ]
         items.append(Item(member.need, givens[place], label))
     return Draft(
         request=_request(sketch, items, _sources(sketch, tools, results, element), choices),
@@ -143,14 +152,17 @@ def _says_nothing_new(tool: ToolInterface) -> bool:
     return placed and (tool.http_method in ("PUT", "PATCH") or not verb or verb[0] in _VAGUE)
 
 
-def _again(labels: list[str], worlds: list[dict[str, Any]], call: str) -> list[Fact]:
+def _same_facts(label: str, result: Any) -> list[Fact]:
     """The facts that were asked for of an earlier call of the same tool."""
-    if not labels:
-        return []
-    facts = [fact for fact in facts_of(worlds[0][call]) if fact.label in labels[0].split(" and ")]
-    if " and ".join(fact.label for fact in facts) != labels[0]:
+    facts = [fact for fact in facts_of(result) if fact.label in label.split(" and ")]
+    if " and ".join(fact.label for fact in facts) != label:
         raise RejectionError("two results of one tool hold different facts")
     return facts
+
+
+def _told(sketch: Sketch, calls: Sequence[ReferenceCall], results: Mapping[str, Any], place: int) -> frozenset[str]:
+    """What is known before a call is made, in lower case."""
+    return frozenset(text for other in _before(sketch, place) for text in _texts(results[calls[other].id]))
 
 
 def _before(sketch: Sketch, place: int) -> set[int]:

@@ -147,20 +147,28 @@ def word_of(name: str, owner: tuple[str, ...]) -> str:
     return " ".join(_SPELLED.get(part, part) for part in parts)
 
 
-def choose_facts(results: Sequence[Any], choices: random.Random, told: frozenset[str] = frozenset()) -> list[Fact]:
+def facts_worth(result: Any, told: frozenset[str] = frozenset()) -> list[Fact]:
+    """The facts that may be asked for of a result, best first. Raises `RejectionError` where it holds none.
+
+    Args:
+        told: values that are known before this result, in lower case; they are not asked for.
+    """
+    facts = [fact for fact in facts_of(result) if str(value_at(result, fact.path)).casefold() not in told]
+    if not facts:
+        raise RejectionError("result holds no fact worth asking for")
+    return facts
+
+
+def choose_facts(worth: Sequence[Fact], results: Sequence[Any], choices: random.Random) -> list[Fact]:
     """One of the best facts, or two where one alone could be guessed, from the results of several worlds.
 
     Together they read differently in every world. Raises `RejectionError` where no facts do.
 
     Args:
+        worth: what may be asked for, best first.
         results: of the same calls, the first from the world that the facts are for.
-        told: values that are known before this result, in lower case; they are not asked for.
     """
-    facts: dict[Fact, list[str]] = {}
-    for fact in facts_of(results[0]):
-        values = _values(fact, results)
-        if values is not None and values[0] not in told:
-            facts[fact] = values
+    facts = {fact: values for fact in worth if (values := _values(fact, results)) is not None}
     if not facts:
         raise RejectionError("result holds no fact worth asking for")
     ranked = list(facts)

@@ -234,6 +234,8 @@ _BY_LAST: dict[str, Text] = {
     "ean": lambda key, now: f"200{key % 10_000_000_000:010d}",
 }
 _MOMENTS = frozenset(["at", "time", "timestamp", "datetime"])
+_HAPPENED = frozenset("created updated modified changed published submitted expires".split())
+"""Last words of a moment that is named by what happened then, as in `lastModified`."""
 _CLOCKS = frozenset(["utc", "gmt", "iso", "yyyymmdd"])
 """Words after a moment that say how it is written."""
 _WHEN = w.PAST_EVENTS | w.RECENT_EVENTS | w.COMING_EVENTS | w.LATER_EVENTS
@@ -258,14 +260,14 @@ def _text(name: str, entity: Sequence[str]) -> Text:
     names, last, before = frozenset(parts), parts[-1], parts[:-1]
     if last in _LINKS:
         return _url(before or entity, ".png" if names & _PICTURES else "")
-    if last in _MOMENTS or (last == "on" and before):
+    if parts[0] in _ASKING and len(parts) > 1:
+        return pick(("true", "false"))
+    if last in _MOMENTS or last in _HAPPENED or (last == "on" and before):
         return date_time(names)
     if last == "date" or last == "dob" or "birthday" in names or ("date" in names and names & _WHEN):
         return date(names)
     if "time" in names and names & _WHEN:
         return date_time(names)
-    if parts[0] in _ASKING and len(parts) > 1:
-        return pick(("true", "false"))
     if last in ("expiry", "expiration") and not before:
         return date_time(names)
     if (last == "by" and before) or last in w.PEOPLE:

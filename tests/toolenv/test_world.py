@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -155,3 +156,15 @@ def test_values_read_like_what_their_names_say() -> None:
     assert result["websiteUrl"].startswith("https://www.example.com/")
     assert result["createdTime"] < result["updatedTime"] < result["dueDate"]
     assert len(result["customerName"].split()) == 2
+
+
+@pytest.mark.parametrize("name", ["created", "lastModified", "expires", "published_at", "closed_on", "start_time"])
+def test_a_moment_is_told_by_what_happened_then(name: str) -> None:
+    result = World(7).respond(tool(returns=properties({name: TEXT})), {"eventId": "evt_1"})
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:00Z", result[name])
+
+
+def test_a_question_is_answered_by_yes_or_no_and_a_person_by_a_name() -> None:
+    result = World(7).respond(tool(returns=properties({"is_published": TEXT, "created_by": TEXT})), {"eventId": "e"})
+    assert result["is_published"] in ("true", "false")
+    assert len(result["created_by"].split()) == 2

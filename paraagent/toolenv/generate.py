@@ -11,17 +11,17 @@ from typing import Any
 
 from paraagent.catalog.interface import Schema
 from paraagent.catalog.nouns import container
-from paraagent.files import canonical_json
+from paraagent.toolenv.arrays import MANY, array, members, written
 from paraagent.toolenv.echo import KEYS, EchoPlan
 from paraagent.toolenv.identifiers import folded, words
 from paraagent.toolenv.leaves import MASK, mix
-from paraagent.toolenv.lists import ListPlan, matches
+from paraagent.toolenv.lists import ListPlan
 from paraagent.toolenv.meaning import WEAK, Meaning
 from paraagent.toolenv.node import SHIFT, Node, constant
 from paraagent.toolenv.numbers import number_leaf
 from paraagent.toolenv.place import Place
 from paraagent.toolenv.scene import Scene
-from paraagent.toolenv.session import Record, Session
+from paraagent.toolenv.session import Session
 from paraagent.toolenv.shapes import check_of, choice, kind_of, merged
 from paraagent.toolenv.things import Field, Identity, Reference, Thing, identity_of, last_noun
 from paraagent.toolenv.values import text_leaf
@@ -31,9 +31,6 @@ _OPTIONAL_FIELDS = (24, 16, 10, 6)
 """Optional fields shown of an object, by its depth; deeper ones show the required fields alone."""
 _ITEMS = ((2, 4), (2, 3), (1, 2))
 """Fewest and most elements of an array where the schema leaves it open, by depth."""
-_MEMBERS = (2, 5)
-"""Fewest and most things in a list."""
-_STEP = 0x9E3779B97F4A7C15
 _TELLING = ("id", "name", "status", "state", "title")
 _WRAPPERS = frozenset({"data", "result", "response", "item", "object", "body"})
 _TRIALS = 3
@@ -117,7 +114,7 @@ class Compiler:
         least = schema.get("minProperties", 0)
         if not properties and not self._sparse and extra is not False:
             least = max(least, 2)
-        most = schema.get("maxProperties", 1 << 20)
+        most = schema.get("maxProperties", MANY)
         while len(shown) > max(most, len(required)):
             shown.pop(next(name for name in reversed(shown) if name not in required))
         for topic in TOPICS[(place.salt >> 8) % 4 :]:
@@ -272,50 +269,13 @@ class Compiler:
         return Node(echo)
 
     def _members(self, schema: Schema, place: Place) -> Node:
-        """The things that the tool lists: what is there, what was made, in the window that the call asks for."""
+        """What the tool lists."""
+        assert self._lists is not None
         self.list_path = tuple(place.path.split(".")[1:])
         inner = place.element(None)
         inner.member = True
         item = self._compile(schema.get("items", {}), inner)
-        thing = item.make if isinstance(item.make, Thing) else None
-        least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
-        low, high = (min(max(bound, least), most) for bound in _MEMBERS)
-        lists, span = self._lists, high - low + 1
-        assert lists is not None
-
-        def members(key: int, now: int, scene: Scene) -> list[Any]:
-            count = low + mix(key) % span
-            places = [mix((key + position * _STEP) & MASK) for position in range(1, count + 1)]
-            if thing is None:
-                return self._window(lists, scene, least, most, [item(each, now, scene) for each in places])
-            records: dict[int, Record] = {}
-            if scene.only is not None:
-                records = {id(record): record for record in scene.only if not record.deleted}
-            else:
-                for record in scene.members:
-                    records[id(record)] = record
-                for each in places:
-                    record = thing.record(each, now, scene, scene.place)
-                    if not record.deleted:
-                        _settle(record, scene)
-                        records.setdefault(id(record), record)
-            rows: list[Any] = list(records.values())
-            if scene.wanted:
-                shown = [thing.show(record, now, scene, place=scene.place) for record in rows]
-                rows = [record for record, each in zip(rows, shown, strict=True) if _chosen(each, scene)]
-            chosen = self._window(lists, scene, least, most, rows)
-            found = [thing.show(record, now, scene, place=scene.place) for record in chosen]
-            for each in range(least - len(found)):  # the schema wants more than there is
-                found.append(thing.show(Record(mix(key + each)), now, scene))
-            return found
-
-        return Node(members)
-
-    @staticmethod
-    def _window(lists: ListPlan, scene: Scene, least: int, most: int, rows: list[Any]) -> list[Any]:
-        window = lists.window(scene.page, len(rows), least, scene.token)
-        scene.window = window
-        return rows[window.offset : window.offset + min(window.size, most)]
+        return members(item, self._lists, schema.get("minItems", 0), schema.get("maxItems", MANY))
 
     def _is_written(self, place: Place) -> bool:
         return place.members and self._meaning is not None and self._lists is None
@@ -327,42 +287,17 @@ class Compiler:
         thing, several = self._compile(schema.get("items", {}), inner).make, self._array(schema, place)
         if not isinstance(thing, Thing) or not schema.get("minItems", 0) <= 1 <= schema.get("maxItems", 1):
             return several
-
-        def written(key: int, now: int, scene: Scene) -> Any:
-            if scene.target is None:
-                return several(key, now, scene)
-            return [thing.show(scene.target, now, scene, scene.given, scene.place)]
-
-        return Node(written)
+        return written(thing, several)
 
     def _array(self, schema: Schema, place: Place, item: Node | None = None) -> Node:
         first = [self._compile(item, place.element(index)) for index, item in enumerate(schema.get("prefixItems", ()))]
         low, high = _ITEMS[min(place.level, len(_ITEMS) - 1)]
-        least, limit = schema.get("minItems", 0), schema.get("maxItems", 1 << 20)
+        least, limit = schema.get("minItems", 0), schema.get("maxItems", MANY)
         low, high = (least, least) if self._sparse else (min(max(low, least), limit), min(max(high, least), limit))
         if schema.get("items") is False:
             low = high = len(first)
-        make, inner = item or self._compile(schema.get("items", {}), place.element(None))
-        salt, span, unique = place.salt, high - low + 1, bool(schema.get("uniqueItems"))
-
-        def array(key: int, now: int, scene: Scene) -> list[Any]:
-            size = low + (key * salt >> SHIFT) % span
-            found: list[Any] = [node(key, now, scene) for node in first[: size or len(first)]]
-            seen = {canonical_json(value) for value in found} if unique else set()
-            position = 0
-            while len(found) < size and position < 8 * size:
-                position += 1
-                own = mix((key + position * _STEP) & MASK)
-                value = make(own * inner >> SHIFT & MASK, now) if inner else make(own, now, scene)
-                if unique:
-                    text = canonical_json(value)
-                    if text in seen:
-                        continue
-                    seen.add(text)
-                found.append(value)
-            return found
-
-        return Node(array)
+        item = item or self._compile(schema.get("items", {}), place.element(None))
+        return array(first, item, place.salt, low, high, unique=bool(schema.get("uniqueItems")))
 
 
 def _aliases(name: str, noun: str) -> list[str]:
@@ -370,18 +305,6 @@ def _aliases(name: str, noun: str) -> list[str]:
     key, noun = folded(name), folded(noun.rpartition("/")[2])
     rest = key.removeprefix(noun)
     return [key, *([noun + key] if key in KEYS else []), *([rest] if rest != key and rest in KEYS else [])]
-
-
-def _settle(record: Record, scene: Scene) -> None:
-    """Note where an element of a list lies, so that it says the same when it is read alone."""
-    if scene.links:
-        record.link(scene.links)
-    if scene.context:
-        record.fields = {**scene.context, **record.fields}
-
-
-def _chosen(shown: dict[str, Any], scene: Scene) -> bool:
-    return matches({folded(name): value for name, value in shown.items()}, scene.wanted)
 
 
 def _rank(name: str, schema: Any) -> int:

@@ -77,7 +77,7 @@ def external(profile: Profile, home: Path) -> dict[str, str]:
 
 STAGE = Stage(
     name="catalog",
-    version=3,
+    version=4,
     title="Collect tool interfaces, clean them, index them",
     build=build,
     sections=("catalog",),

@@ -72,8 +72,12 @@ _WEAK = frozenset({"code", "number", "key", "slug"})
 _KEYS = frozenset({"id", "arn", "uuid"})
 _PREFERRED = frozenset({"language", "email", "ip", "phone"})
 """Optional, these ask for a preference, for the caller's own, or for what one thing has."""
+_ANYTHING = frozenset({"item", "resource", "object", "entity", "record", "element"})
+"""What a placeholder may call any thing: `itemId` after `/notes/` is a note's."""
 _VAGUE = frozenset({"group", "run"})
 """Of several kinds in one service; without the kind an id of these is of no use."""
+_CONDITIONS = frozenset({"ifmatch", "ifnonematch"})
+"""They ask for the state of a thing, whatever their descriptions say."""
 _NOT_ASKED = re.compile(r"deprecated|.{0,60}\b(?:read[- ]only|output only)\b", re.IGNORECASE)
 _IS_ID = re.compile(
     r"^(?i:(?:the |a |an |unique |optional\.? |required\.? )*(?:id|identifier)\b(?! token))"
@@ -145,9 +149,21 @@ def _at(schema: Schema, path: str) -> Schema:
 
 
 def type_of_parameter(
-    subject: Subject, name: str, type: str, description: str, format: str | None, required: bool
+    subject: Subject,
+    name: str,
+    type: str,
+    description: str,
+    format: str | None,
+    required: bool,
+    *,
+    locally: bool = False,
 ) -> Typed | None:
-    """As `entity_of_parameter`, over one row of the table `parameters`."""
+    """As `entity_of_parameter`, over one row of the table `parameters`.
+
+    Args:
+        locally: type also what a catch-all noun such as `member` names, by the path that leads to it: good enough
+            for what tools of one path do to each other, too little for an edge of the graph.
+    """
     if _NOT_ASKED.match(description):
         return None
     if (world := _world(name, type, description, format)) is not None:
@@ -155,7 +171,7 @@ def type_of_parameter(
     if subject.chain and (resource := _resource_parameter(subject, name, type)) is not None:
         return resource
     noun, attribute, many, role = leaf(name)
-    if not _may_identify(type, format, many) or "." in name:
+    if not _may_identify(type, format, many) or "." in name or noun in _CONDITIONS:
         return None
     placed, segment = name in subject.segments, subject.segments.get(name, "")
     rule = "compound"
@@ -169,9 +185,19 @@ def type_of_parameter(
         noun, rule = segment if placed else subject.noun, "place"
     elif subject.is_aws:
         noun = _kind_of(noun, subject.noun)
-    elif placed and segment and (segment == noun or _abbreviates(noun, segment)):
+    elif (
+        placed
+        and segment
+        and (
+            segment == noun
+            or _abbreviates(noun, segment)
+            or (locally and (noun in _ANYTHING or noun == f"{segment}list"))
+        )
+    ):
         noun, rule = segment, "place" if rule == "compound" else rule
-    if not attribute or (not placed and not _may_be_given(subject, noun, attribute, rule, description, required)):
+    if not attribute:
+        return None
+    if not placed and not _may_be_given(subject, noun, attribute, rule, description, required, locally=locally):
         return None
     is_own = noun == subject.noun
     if is_own and subject.effect == "create" and (not placed or subject.http_method == "PUT"):
@@ -179,11 +205,16 @@ def type_of_parameter(
     trail = (
         subject.trails[name] if placed and segment == noun else subject.trail if not placed and rule == "place" else ""
     )
+    if locally and is_catch_all(noun) and (is_own or (placed and segment == noun)):
+        noun = subject.trails.get(name, "") if placed else subject.kind
+        return _by_trail(subject, noun, attribute, rule, is_own) if noun else None
     return _typed(subject, noun, attribute, "role" if role else rule, is_own, trail)
 
 
-def type_of_field(subject: Subject, path: str, type: str, description: str, format: str | None) -> Typed | None:
-    """As `entity_of_field`, over one row of the table `fields`."""
+def type_of_field(
+    subject: Subject, path: str, type: str, description: str, format: str | None, *, locally: bool = False
+) -> Typed | None:
+    """As `entity_of_field`, over one row of the table `fields`; `locally` as of `type_of_parameter`."""
     *above, name = path.split(".")
     if name.endswith("[]") or _DARK.search(path):
         return None
@@ -193,6 +224,8 @@ def type_of_field(subject: Subject, path: str, type: str, description: str, form
     if not _may_identify(type, format, many):
         return None
     holder = next((found for part in reversed(above) if (found := container(part.replace("[]", "")))), "")
+    if locally and len(above) == 1 and subject.names(above[0].replace("[]", "")):
+        holder = subject.noun
     at_home = not holder or holder == subject.noun
     if at_home and subject.is_operation:
         return None
@@ -215,6 +248,8 @@ def type_of_field(subject: Subject, path: str, type: str, description: str, form
     elsewhere = rule != "place" and noun not in (holder, subject.noun)
     if elsewhere and (attribute in _WEAK or (attribute == "name" and not at_home)):
         return None
+    if locally and is_own and is_catch_all(noun):
+        return _by_trail(subject, subject.kind, attribute, rule, is_own) if subject.kind else None
     return _typed(subject, noun, attribute, "role" if role else rule, is_own, subject.trail if is_own else "")
 
 
@@ -246,7 +281,9 @@ def _described(description: str) -> str:
     return "name" if _IS_NAME.search(description) else ""
 
 
-def _may_be_given(subject: Subject, noun: str, attribute: str, rule: str, description: str, required: bool) -> bool:
+def _may_be_given(
+    subject: Subject, noun: str, attribute: str, rule: str, description: str, required: bool, *, locally: bool
+) -> bool:
     """Whether a parameter outside the path asks for a thing that is there, and not for what it is to be called."""
     reads = subject.effect == "read"
     if attribute in _WEAK:
@@ -257,7 +294,8 @@ def _may_be_given(subject: Subject, noun: str, attribute: str, rule: str, descri
         return True
     if not required or rule == "described" or not (reads or subject.is_aws):
         return False
-    return noun != subject.noun or not any(leaf(other).attribute in _KEYS for other in subject.parameters)
+    keys = [found.noun for other in subject.parameters if (found := leaf(other)).attribute in _KEYS]
+    return noun != subject.noun or not (set(keys) & {"", noun} if locally else keys)
 
 
 def _names_itself(subject: Subject, name: str) -> bool:
@@ -296,6 +334,10 @@ def _resource_parameter(subject: Subject, name: str, type: str) -> Typed | None:
 def _resource(subject: Subject, chain: str) -> Typed:
     scope = f"{subject.provider}/{subject.service}"
     return Typed(Entity(scope, chain, "resource"), "resource", chain == subject.chain, "")
+
+
+def _by_trail(subject: Subject, noun: str, attribute: str, rule: str, is_own: bool) -> Typed:
+    return Typed(Entity(f"{subject.provider}/{subject.service}", noun, attribute), rule, is_own, noun)
 
 
 def _typed(subject: Subject, noun: str, attribute: str, rule: str, is_own: bool, trail: str) -> Typed | None:

@@ -34,7 +34,7 @@ _ATTRIBUTES = {
     "code": "code",
 }
 """Last words that name one thing among its kind, in the spelling that stands for all of them."""
-_IRREGULAR = {"people": "person", "children": "child", "indices": "index"}
+_IRREGULAR = {"people": "person", "children": "child", "indices": "index", "apis": "api"}
 _MANY = frozenset({"ids", "identifiers", "arns", "names", "uuids", "guids"})
 _ROLES = word_set(
     """
@@ -143,7 +143,7 @@ def join(parts: list[str], *, whole: bool = False) -> str:
 def container(name: str) -> str:
     """The noun of a field that holds others, empty where it tells nothing (`items`, `data`)."""
     parts = words(name)
-    return "" if not parts or (len(parts) == 1 and parts[0] in _GENERIC) else join(parts)
+    return "" if not parts or (len(parts) == 1 and parts[0] in _GENERIC | {"id"}) else join(parts)
 
 
 def is_catch_all(noun: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from paraagent.catalog.effects import is_verb
 from paraagent.catalog.interface import ToolInterface
-from paraagent.catalog.nouns import join, word_set
+from paraagent.catalog.nouns import is_catch_all, join, word_set
 from paraagent.catalog.text import words
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -67,6 +67,15 @@ class Subject:
     """A bare `id` is the path of the thing with Azure's resource manager."""
     is_operation: bool
     """A long-running operation comes back, whose `name` is its own."""
+
+    @property
+    def kind(self) -> str:
+        """The noun, with the nouns of the path that leads to it where it alone could mean anything."""
+        return self.trail or self.noun if is_catch_all(self.noun) else self.noun
+
+    def names(self, holder: str) -> bool:
+        """Whether what holds something is called like this, perhaps at more length: `domain_record` of records."""
+        return bool(self.noun) and join(words(holder), whole=True).endswith(self.noun)
 
     @classmethod
     def of(cls, tool: ToolInterface) -> Subject:

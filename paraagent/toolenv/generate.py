@@ -233,6 +233,7 @@ class Compiler:
     def _is_same(self, name: str, schema: Any, wrapper: bool) -> bool:
         """Whether an object in a field is what the whole result is about."""
         named = wrapper or folded(name) in _WRAPPERS or (self._echo is not None and folded(name) in self._echo.entities)
+        named = named or (self._meaning is not None and self._meaning.is_named(name))
         return named and isinstance(schema, dict) and kind_of(schema) == "object"
 
     def _shown(self, properties: dict[str, Any], required: set[str], depth: int) -> dict[str, Any]:
@@ -252,7 +253,7 @@ class Compiler:
         if place.primary and self._lists is not None and self.list_path is None:
             inner.members = name == place.listing
         generator = self._reference(name, schema, place, inner, lasting=False) or self._compile(schema, inner)
-        if self._echo is None or place.within:
+        if self._echo is None or place.within or isinstance(generator.make, Thing):  # a thing keeps what it was given
             return generator
         sources = tuple(map(folded, self._echo.sources(name, place.owner, primary=place.primary)))
         if not sources:

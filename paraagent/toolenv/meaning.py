@@ -60,7 +60,7 @@ class Meaning:
         self.naming = _naming(tool, subject)
         """Parameters of a creating tool that say what the new thing is to be called."""
         scope = f"{tool.provider}/{tool.service}"
-        noun = subject.chain or subject.noun or tool.tool_id
+        noun = subject.chain or subject.kind or tool.tool_id
         self.kind: Kind = self.own.entity[:2] if self.own else (scope, noun)
         typed = {each.name for each in self.taken}
         self.untyped = tuple(name for name in subject.segments if name in tool.properties and name not in typed)
@@ -75,16 +75,15 @@ class Meaning:
         if not may_type(name):
             return None
         kind, text, format = _facts(schema)
-        found = type_of_field(self._subject, path, kind, clean(text, FIELD_TEXT), format)
-        return found if found and found.entity.scope != WORLD else None
+        return _of_things(type_of_field(self._subject, path, kind, clean(text, FIELD_TEXT), format, locally=True))
 
     def is_named(self, holder: str) -> bool:
         """Whether a field of this name is called like what the tool is about."""
-        return bool(self._subject.noun) and container(holder) == self._subject.noun
+        return self._subject.names(holder)
 
     def is_about(self, holder: str) -> bool:
         """Whether a field of this name holds what the tool is about, or says nothing of what it holds."""
-        return container(holder) in ("", self._subject.noun)
+        return not container(holder) or self._subject.names(holder)
 
 
 def rank(entity: Entity) -> int:
@@ -113,8 +112,15 @@ def _type(subject: Subject, name: str, schema: Schema, required: bool) -> Typed 
     if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
         return None
     kind, text, format = _facts(schema)
-    found = type_of_parameter(subject, name, kind, text, format, required)
-    return found if found and found.entity.scope != WORLD else None
+    found = type_of_parameter(subject, name, kind, text, format, required, locally=True)
+    return _of_things(found, placed=name in subject.segments)
+
+
+def _of_things(found: Typed | None, *, placed: bool = False) -> Typed | None:
+    """What identifies a thing of this service; one that plays a part, such as a parent, is another than the own."""
+    if found is None or found.entity.scope == WORLD:
+        return None
+    return found._replace(is_own=found.is_own and (placed or found.rule != "role"))
 
 
 def _taken(tool: ToolInterface, subject: Subject) -> Iterator[Taken]:
@@ -156,7 +162,7 @@ def fold_given(arguments: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]
         if name in meaning.foreign:
             continue
         key = folded(name)
-        if isinstance(value, dict) and (key in _BODIES or key == meaning.kind[1]):
+        if isinstance(value, dict) and (key in _BODIES or key == meaning.kind[1].rpartition("/")[2]):
             for inner, part in sorted(value.items()):
                 found.setdefault(folded(inner), part)
         found[key] = value

@@ -11,7 +11,7 @@ import pytest
 from paraagent.catalog.interface import ToolInterface
 from paraagent.paraact.executor import ToolError
 from paraagent.toolenv.world import World
-from tests.toolenv.families import CALENDAR, CLUSTER, REPOSITORIES, TEXT, fields, made
+from tests.toolenv.families import CALENDAR, CLUSTER, NUMBER, REPOSITORIES, TEXT, array, family, fields, made
 
 ROOT = Path(__file__).parents[2]
 GET, LIST, CREATE, UPDATE, DELETE = CALENDAR
@@ -133,3 +133,63 @@ def test_pages_and_offsets_count_from_where_the_interface_says() -> None:
 def test_the_id_of_what_a_thing_lies_in_is_not_its_own() -> None:
     create = made("members", "insert", "create", "/teams/{id}/members", {}, fields({"id": TEXT, "login": TEXT}))
     assert World(3, ["team_1"]).respond(create, {"id": "team_1"})["id"] != "team_1"
+
+
+PERSON = fields({"id": TEXT, "name": TEXT, "city": TEXT}, ["id", "name", "city"])
+GIVEN = {"name": TEXT, "city": TEXT}
+ANYTHING = {
+    "a noun of many meanings": family("members", "/members", "memberId", PERSON, GIVEN, {}, array(PERSON)),
+    "within a place": family("members", "/clubs/{clubId}/members", "memberId", PERSON, GIVEN, {}, array(PERSON)),
+    "a placeholder that may be anything": family("notes", "/notes", "itemId", PERSON, GIVEN, {}, array(PERSON)),
+    "written as a body": family(
+        "rewards", "/rewards", "rewardId", fields({"reward": PERSON}), {"reward": PERSON}, {}, array(PERSON)
+    ),
+    "shown under a longer name": family(
+        "records",
+        "/domains/{domain}/records",
+        "domainRecordId",
+        fields({"domainRecord": PERSON}),
+        GIVEN,
+        {},
+        fields({"domainRecords": array(PERSON)}),
+    ),
+}
+
+
+@pytest.mark.parametrize("tools", ANYTHING.values(), ids=ANYTHING.keys())
+def test_a_thing_lives_and_dies_whatever_its_kind_is_called(tools: list[ToolInterface]) -> None:
+    get, every, create, update, delete = tools
+    world, own = World(3, ["clb_1", "example.com"]), get.required[-1]
+    place = {"clubId": "clb_1", "domain": "example.com"}
+    place = {name: value for name, value in place.items() if name in get.required}
+    written = {"name": "Zoe", "city": "Lyon"}
+    new = world.respond(create, {**place, **({"reward": {**written, "id": "r1"}} if own == "rewardId" else written)})
+    inner = new.get("reward") or new.get("domainRecord") or new
+    key = inner["id"]
+    assert inner["name"] == "Zoe"
+    assert world.respond(get, {**place, own: key}) == new
+    assert key in str(world.respond(every, place))
+    world.respond(update, {**place, own: key, **({} if own == "rewardId" else {"name": "Mara"})})
+    assert missing(world, get, {**place, own: "never"})
+    assert missing(world, delete, {**place, own: "never"})
+    world.respond(delete, {**place, own: key})
+    assert missing(world, get, {**place, own: key})
+    assert key not in str(world.respond(every, place))
+
+
+def test_an_answer_may_hold_the_new_id_alone() -> None:
+    created = fields({"Id": fields({"id": NUMBER})})
+    create, get = (
+        made("notes", "add", "create", "/notes", {"name": TEXT}, created),
+        made("notes", "get", "read", "/notes/{itemId}", {}, PERSON),
+    )
+    world = World(3, [])
+    new = world.respond(create, {"name": "Zoe"})
+    assert world.respond(get, {"itemId": str(new["Id"]["id"])})["name"] == "Zoe"
+
+
+def test_the_parent_that_a_new_thing_is_given_is_not_itself() -> None:
+    unit = fields({"unitId": TEXT, "parentUnitId": TEXT, "name": TEXT}, ["unitId", "parentUnitId"])
+    insert = made("units", "insert", "create", "/units", {"unitId": TEXT, "parentUnitId": TEXT}, unit)
+    shown = World(3, ["u1", "u0"]).respond(insert, {"unitId": "u1", "parentUnitId": "u0"})
+    assert (shown["unitId"], shown["parentUnitId"]) == ("u1", "u0")

@@ -62,6 +62,12 @@ class _Member(NamedTuple):
     def name(self) -> str:
         return self.tool.name
 
+    @property
+    def lists_own(self) -> bool:
+        """It lists things of the kind themselves, and not others that hold some."""
+        depth = (*self.compiled.list_path, "[]").count("[]")
+        return self.compiled.is_list and any(path.count("[]") == depth for path in self.paths)
+
 
 class _Play:
     """One world and the tools of one kind."""
@@ -314,7 +320,7 @@ class _Play:
         for reader in self.readers:
             taken = {each.name: each.entity for each in reader.compiled.meaning.taken if each.name in reader.arguments}
             chosen = reader.arguments.keys() - taken.keys() - reader.compiled.lists.paging
-            if reader.compiled.is_list and reader.paths and not chosen and places.issuperset(taken.values()):
+            if reader.lists_own and not chosen and places.issuperset(taken.values()):
                 things = self._things(reader, self._try(6, reader, reader.arguments))
                 if things and type(things[0].value) is not type(value):
                     continue

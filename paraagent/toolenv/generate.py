@@ -34,6 +34,10 @@ _ITEMS = ((2, 4), (2, 3), (1, 2))
 _TELLING = ("id", "name", "status", "state", "title")
 _WRAPPERS = frozenset({"data", "result", "response", "item", "object", "body"})
 _TRIALS = 3
+_GONE = frozenset({"deleted", "removed", "trashed", "purged"})
+"""Words of what is true of nothing that can still be read."""
+_FULL = (1_000, 30, 5, 2)
+"""Elements of an array that are ever made, by the arrays around it; a schema that asks for more has no answer."""
 
 
 class Compiler:
@@ -88,7 +92,7 @@ class Compiler:
         if kind in ("integer", "number"):
             return Node(number_leaf(place.name, schema, kind == "integer"), place.salt)
         if kind == "boolean":
-            return Node(_truth, place.salt)
+            return Node(_never if _GONE & set(words(place.name)) else _truth, place.salt)
         return constant(None)
 
     def _union(self, schema: Schema, union: str, place: Place) -> Node:
@@ -276,7 +280,7 @@ class Compiler:
         inner = place.element(None)
         inner.member = True
         item = self._compile(schema.get("items", {}), inner)
-        return members(item, self._lists, schema.get("minItems", 0), schema.get("maxItems", MANY))
+        return members(item, self._lists, _fewest(schema, place), schema.get("maxItems", MANY))
 
     def _is_written(self, place: Place) -> bool:
         return place.members and self._meaning is not None and self._lists is None
@@ -293,7 +297,7 @@ class Compiler:
     def _array(self, schema: Schema, place: Place, item: Node | None = None) -> Node:
         first = [self._compile(item, place.element(index)) for index, item in enumerate(schema.get("prefixItems", ()))]
         low, high = _ITEMS[min(place.level, len(_ITEMS) - 1)]
-        least, limit = schema.get("minItems", 0), schema.get("maxItems", MANY)
+        least, limit = _fewest(schema, place), schema.get("maxItems", MANY)
         low, high = (least, least) if self._sparse else (min(max(low, least), limit), min(max(high, least), limit))
         if schema.get("items") is False:
             low = high = len(first)
@@ -314,6 +318,15 @@ def _rank(name: str, schema: Any) -> int:
     if words(name)[-1:] and words(name)[-1] in _TELLING:
         return 0
     return 2 if kind in ("object", "array") else 1
+
+
+def _fewest(schema: Schema, place: Place) -> int:
+    """Elements that an array must have, as far as they are made."""
+    return int(min(schema.get("minItems", 0), _FULL[min(place.path.count("["), len(_FULL) - 1)]))
+
+
+def _never(key: int, now: int) -> bool:
+    return False
 
 
 def _truth(key: int, now: int) -> bool:

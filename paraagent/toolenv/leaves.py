@@ -45,9 +45,9 @@ def moment_of(names: frozenset[str]) -> Callable[[int, int], int]:
     """Seconds since 1970 around the clock, ordered by what the name says happened."""
     if names & {"birth", "birthday", "birthdate", "born", "dob"}:
         return lambda key, now: key % 14_000 * _DAY - 5_000 * _DAY
-    if names & w.RECENT_EVENTS:
+    if names & w.RECENT_EVENTS and "first" not in names:
         low, high = -29, -1
-    elif names & w.PAST_EVENTS:
+    elif names & w.PAST_EVENTS or "first" in names:
         low, high = -900, -30
     elif names & w.LATER_EVENTS:
         low, high = 21, 200

@@ -150,7 +150,11 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema) -> Leaf:
     if schema.keys().isdisjoint(_LIMITS):
         return natural
     valid = compile_validator(schema).is_valid
-    shortest, longest, pattern = schema.get("minLength", 0), schema.get("maxLength", 1 << 20), schema.get("pattern")
+    shortest, longest, pattern = (
+        min(schema.get("minLength", 0), _PADDED),
+        schema.get("maxLength", 1 << 20),
+        schema.get("pattern"),
+    )
     trial = [mix(number) for number in range(12)]
     fits = all(valid(natural(key, 1_780_000_000)) for key in trial)
     if fits and not pattern and shortest <= 1 and longest >= _LONG:
@@ -162,6 +166,8 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema) -> Leaf:
 
     def fitted(key: int, now: int) -> str:
         text = natural(key, now)
+        if len(text) < shortest and text[-1:] == "Z":
+            text = f"{text[:-1]}+00:00"  # a moment, spelled longer
         if len(text) < shortest:
             text += "".join(f"{mix(key + n):016x}" for n in range((shortest - len(text)) // 16 + 1))[
                 : shortest - len(text)
@@ -173,6 +179,8 @@ def text_leaf(name: str, entity: Sequence[str], schema: Schema) -> Leaf:
     return fitted
 
 
+_PADDED = 2_000
+"""Characters up to which a text is padded; a schema that asks for more has no answer."""
 _LONG = 120
 """Characters that no value by name or format has."""
 

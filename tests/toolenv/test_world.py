@@ -168,3 +168,33 @@ def test_a_question_is_answered_by_yes_or_no_and_a_person_by_a_name() -> None:
     result = World(7).respond(tool(returns=properties({"is_published": TEXT, "created_by": TEXT})), {"eventId": "e"})
     assert result["is_published"] in ("true", "false")
     assert len(result["created_by"].split()) == 2
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "minItems": 10_000_000, "items": {"type": "string", "minLength": 50_000_000}},
+        {"type": "array", "minItems": 5_000, "items": {"type": "array", "minItems": 5_000, "items": TEXT}},
+        {"type": "string", "minLength": 50_000_000},
+    ],
+)
+def test_a_result_too_large_to_be_one_is_an_error_of_the_tool(schema: Any) -> None:
+    response = GroundedSimulator(1).call(tool(returns=properties({"all": schema}, ["all"])), {"eventId": "evt_1"})
+    assert response.error is not None
+    assert response.error.type == "ToolExecutionError"
+
+
+def test_a_long_list_that_a_schema_asks_for_is_made() -> None:
+    schema = {"type": "array", "minItems": 900, "items": TEXT}
+    assert len(World(1).respond(tool(returns=properties({"all": schema})), {"eventId": "evt_1"})["all"]) == 900
+
+
+def test_a_moment_is_spelled_longer_where_it_must_be() -> None:
+    result = World(7).respond(tool(returns=properties({"createdAt": {**TEXT, "minLength": 25}})), {"eventId": "evt_1"})
+    assert re.fullmatch(r"[\dT:-]{19}\+00:00", result["createdAt"])
+
+
+def test_what_can_be_read_is_not_deleted() -> None:
+    flag = {"type": "boolean"}
+    shown = [World(seed).respond(tool(returns=properties({"isDeleted": flag})), {"eventId": "e"}) for seed in range(9)]
+    assert not any(each["isDeleted"] for each in shown)

@@ -26,7 +26,7 @@ _TELLING = _words(
 _DULL = _words(
     "id ids etag kind self href link links token cursor page next previous offset hash sha digest checksum "
     "fingerprint uuid guid arn url uri request trace schema nonce signature secret key password api metadata html "
-    "raw xml json icon image avatar thumbnail revision resource"
+    "raw xml json icon image avatar thumbnail revision resource pages elements"
 )
 _BARE = (("limit",), ("size",), ("at",), ("by",), ("time", "at"))
 """Names that say nothing alone."""
@@ -39,8 +39,19 @@ _WRAPPER_FIELDS = 3
 
 
 _WRAPPERS = frozenset(
-    {"data", "result", "response", "item", "object", "body", "attributes", "properties", "output", "details"}
+    {"data", "result", "response", "item", "object", "body", "attributes", "properties", "output", "details", "spec"}
 )
+
+
+_ADJECTIVES = _words(
+    "public private active inactive current new old recent available last shared allowed external internal all total "
+    "following upcoming pending"
+)
+"""Names of lists that say no more than which things are in them."""
+
+
+_ANYTHING = _words("item value data datum content element record row")
+"""Names of lists that do not say what is in them."""
 
 
 class Fact(NamedTuple):
@@ -123,6 +134,7 @@ def _worth(path: tuple[str | int, ...], value: Any) -> bool:
         or set(parts) & _DULL
         or holders & _PLUMBING
         or not set(parts) & _TELLING
+        or (parts[-1] == "status" and not isinstance(value, str))
         or sum(isinstance(part, int) for part in path) > 1
     ):
         return False
@@ -143,20 +155,26 @@ def _label(path: tuple[str | int, ...], wrapper: str | None) -> str | None:
     if not names:
         return None
     leaf = words(names[-1])
-    if not leaf or len(leaf) > _MOST_WORDS or leaf[0] in ("to", "from", "is", "has"):
+    if leaf == ("created", "by"):
+        leaf = ("creator",)
+    if not leaf or len(leaf) > _MOST_WORDS or leaf[0] in ("to", "from", "is", "has") or leaf[-1] == "by":
         return None
     text = _spoken(leaf)
     if isinstance(path[-1], int):
         return f"the first {_spoken((*leaf[:-1], singular(leaf[-1])))}"
     if len(path) > 1 and isinstance(path[-2], int):
         holder = words(names[-2]) if len(names) > 1 else ("result",)
-        if not holder or len(holder) > 3:
+        if not holder or len(holder) > 3 or holder[-1] in _ADJECTIVES:
             return None
+        if holder[-1] in ("list", "set", "detail", "details", "info") and len(holder) > 1:
+            holder = holder[:-1]
         thing = _spoken((*holder[:-1], singular(holder[-1])))
-        thing = {"item": "result", "value": "result", "data": "result", "datum": "result"}.get(thing, thing)
+        thing = "result" if thing in _ANYTHING else thing
         return f"the {_without(text, thing)} of the first {thing}"
     if len(names) > 1 and names[-2] != wrapper:
         holder = words(names[-2])
+        if "by" in holder or (holder[-1:], leaf) == (("status",), ("version",)):
+            return None
         if holder and holder[-1] not in _WRAPPERS:
             return f"the {_spoken(holder)} {_without(text, _spoken(holder))}"
     return f"the {text}"
@@ -178,9 +196,23 @@ def _spoken(parts: tuple[str, ...]) -> str:
         "utc": "UTC",
         "dns": "DNS",
         "qty": "quantity",
+        "tv": "TV",
+        "gb": "GB",
+        "mb": "MB",
+        "vm": "VM",
+        "sms": "SMS",
+        "sku": "SKU",
     }
+    if len(parts) > 1 and parts[0] in ("min", "max"):
+        parts = (f"{parts[0]}imum", *parts[1:])
+    if len(parts) == 2 and parts[0] == "date" and parts[1].endswith("ed"):
+        parts = (parts[1], "date")
     if parts[-1] == "at" and len(parts) > 1:
         parts = (*parts[:-1], "time")
-    if parts[-1] in ("created", "updated", "modified", "expires"):
+    if len(parts) > 1 and parts[-2] == "expires" and parts[-1] in ("time", "date"):
+        parts = (*parts[:-2], "expiry", parts[-1])
+    if parts[-1] == "expires":
+        parts = (*parts[:-1], "expiry")
+    if parts[-1] in ("created", "updated", "modified", "expiry"):
         parts = (*parts, "time")
     return " ".join(spelled.get(part, part) for part in parts)

@@ -36,6 +36,12 @@ _NAMING = frozenset({"name", "title", "subject", "email", "label", "username"})
 _LONGEST_NAME = 30
 _VAGUE = frozenset({"update", "modify", "edit", "change", "set", "replace", "patch", "put"})
 """Verbs that say nothing of what becomes of a thing."""
+_COMPLETE = frozenset(
+    {"enable", "disable", "activate", "deactivate", "approve", "reject", "pause", "resume", "suspend", "confirm"}
+    | {"close", "reopen", "archive", "start", "stop", "restart", "reboot", "block", "unblock", "mute", "unmute"}
+    | {"follow", "unfollow", "lock", "unlock", "accept", "decline", "dismiss", "cancel", "restore"}
+)
+"""Verbs that say all of what becomes of a thing."""
 _POINTING = (("id",), ("arn",), ("uuid",), ("key",), ("identifier",))
 """Last words of parameters that say which thing is meant."""
 
@@ -69,7 +75,11 @@ def compose(
     asked = [place for place, member in enumerate(sketch.members) if place not in sources and not member.writes]
     firsts = {place: sketch.members.index(sketch.members[place]) for place in asked}
     facts = {
-        place: facts_worth(results[calls[place].id], _told(sketch, calls, results, place))
+        place: facts_worth(
+            results[calls[place].id],
+            _told(sketch, calls, results, place),
+            [given for other in (place, *_before(sketch, place)) for given in givens[other]],
+        )
         for place, first in firsts.items()
         if first == place or first not in asked
     }
@@ -113,6 +123,8 @@ def _calls(
     """The element of the list that is meant, the calls, and what the request has to give for each of them."""
     element = choices.randrange(2) if len(sketch.joins) == 1 else 0
     known: dict[str, tuple[str, Any]] = {}
+    linked = {place for join in sketch.joins for place in (join.first, join.second)}
+    told: set[str] = set()
     calls: list[ReferenceCall] = []
     givens: list[tuple[Given, ...]] = []
     for place, member in enumerate(sketch.members):
@@ -127,14 +139,12 @@ def _calls(
                 arguments[name] = {"$ref": f"c{join.first + 1}.{path}"}
                 continue
             value, new = given(tool, name, derive(seed, "given", word_of(name, owner_of(tool, name))))
-            if new.word in known:
-                if known[new.word] != (member.provider, new.value):
-                    raise RejectionError("parameters are hard to tell apart")
-            else:
-                said.append(new)
-                known[new.word] = (member.provider, new.value)
+            if known.setdefault(new.word, (member.provider, new.value)) != (member.provider, new.value):
+                raise RejectionError("parameters are hard to tell apart")
+            said.append(new._replace(again=place in linked and new.word in told))
+            told |= {new.word} if place in linked else set()
             arguments[name] = value
-        if member.effect == "update" and _says_nothing_new(tool):
+        if member.effect == "update" and member.need.split()[0] not in _COMPLETE and _says_nothing_new(tool):
             extra = new_value(tool, derive(seed, "new"))
             if extra is None:
                 raise RejectionError("an update says nothing new")
@@ -248,7 +258,10 @@ def _request(sketch: Sketch, items: list[Item], sources: list[Source], choices: 
         if sources[0].kind == "each":
             return " ".join([*sentences, follow(sources[0], clause(items[1], choices), choices)])
         sentences.append(follow(sources[0], clause(items[1], choices), choices))
-        sentences.append(also("second", clause(items[2], choices), choices))
+        further = items[2]
+        if joins[0].link.field == joins[1].link.field:
+            further = further._replace(givens=(Given(sources[0].word, "", again=True), *further.givens))
+        sentences.append(also("second", clause(further, choices), choices))
         return " ".join(sentences)
     sentences += [
         follow(source, _need(items[join.second], choices), choices) for join, source in zip(joins, sources, strict=True)

@@ -19,6 +19,12 @@ _PLACES = frozenset({"project", "region", "zone", "location", "workspace", "orga
 _AFTER = "in|of|for|on|from|with|at|to|by|and"
 _ASKED, _SHORT = 0.4, 0.4
 """Shares of requests for one thing that are a question about it, and of openings that say everything in a row."""
+_PERIODS = frozenset({"year", "month", "day", "date", "since", "until", "from", "to"})
+_TIMES = frozenset(
+    {"date", "time", "timestamp", "start", "end", "year", "created", "updated", "modified", "due", "expiry"}
+)
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?\b")
+_DETERMINERS = frozenset({"a", "an", "the", "all", "my", "any", "one", "each", "every", "some"})
 _KEY_WORDS = frozenset({"ID", "IDs", "name", "key", "ARN", "number", "slug", "code", "uuid", "sid", "gid"})
 
 
@@ -28,6 +34,12 @@ class Given(NamedTuple):
     word: str
     """`project ID`."""
     value: str
+    again: bool = False
+    """Whether the request has said it before, so that it is `the same project`."""
+
+    def said(self, link: str = "") -> str:
+        """`project ID 7`, `project ID is 7`, `the same project`."""
+        return f"the same {thing_of(self.word)}" if self.again else f"{self.word} {link}{self.value}"
 
 
 class Item(NamedTuple):
@@ -62,6 +74,23 @@ def thing_of(word: str) -> str:
     return " ".join(before) if before and last in _KEY_WORDS else word
 
 
+def contradicts(label: str, givens: Sequence[Given]) -> bool:
+    """Whether a fact makes no sense beside what is given.
+
+    That is the `author` where an `author name` is given, or a date where the request says which dates it is about.
+    """
+    text, _, holder = label.removeprefix("the ").partition(" of the first ")
+    dated = any(given.word.split()[-1] in _PERIODS or _DATE.match(given.value) for given in givens)
+    if dated and set(text.split()) & _TIMES:
+        return True
+    for word in (given.word for given in givens):
+        if text in (word, thing_of(word), f"{word} name") or f"{holder} {text}" == word:
+            return True
+        if text not in _KEY_WORDS and word.endswith(f" {text}"):
+            return True
+    return False
+
+
 def phrase(items: Sequence[Item], choices: random.Random) -> str:
     """The request for one to three independent items."""
     if len(items) == 1:
@@ -75,9 +104,40 @@ def alone(item: Item, choices: random.Random) -> str:
     """A request for one thing: a question about it, or what to do and then what to say."""
     verb, thing, rest = _wanted(item)
     if item.fact and verb in _LOOKING and choices.random() < _ASKED:
-        fact = item.fact.removesuffix(" result") if item.fact.endswith(" of the first result") else item.fact
-        return _sentence(choices.choice(PHRASES["question"]).format(fact=fact, thing=_with(thing, rest)))
+        fact, thing = _of_the_first(_joined(item.fact), thing)
+        asked = _agreeing(choices.choice(PHRASES["question"]), item.fact)
+        return _sentence(asked.format(fact=fact, thing=_with(thing, rest)))
     return f"{opening(item, choices)} {closing(item, choices)}"
+
+
+def _of_the_first(fact: str, thing: str) -> tuple[str, str]:
+    """`the name of the first order` of `orders of a customer` is that of the first of `the orders of a customer`."""
+    text, first, holder = fact.rpartition(" of the first ")
+    listed = thing.split(" ")
+    bare = " ".join(listed[listed[0] in ("the", "all") :]).removeprefix("the ")
+    if not first or " of the first " in text:
+        return fact, thing
+    if holder != "result" and not bare.lower().startswith(_plural(holder).lower()):
+        return fact, thing
+    owned = listed[0] in _DETERMINERS or listed[0].endswith(("'s", "s'"))
+    return f"{text} of the first", thing if owned else f"the {thing}"
+
+
+def _agreeing(sentence: str, fact: str) -> str:
+    """`What is` one fact, `what are` two."""
+    if " and the " not in fact:
+        return sentence
+    return re.sub(
+        r"(?<=[Ww]hat)(?:'s| is)(?= \{fact\})|(?<=\{fact\}) is\b|(?<=\{fact\} of \{thing\}) is\b", " are", sentence
+    )
+
+
+def _joined(fact: str) -> str:
+    """`the name of the first order and the total of the first order`: `the name and total of the first order`."""
+    parts = [text.partition(" of the first ") for text in fact.split(" and ")]
+    if len(parts) == 2 and parts[0][2] and parts[0][2] == parts[1][2]:
+        return f"{parts[0][0]} and {parts[1][0].removeprefix('the ')} of the first {parts[0][2]}"
+    return fact
 
 
 def opening(item: Item, choices: random.Random) -> str:
@@ -93,7 +153,7 @@ def closing(item: Item, choices: random.Random) -> str:
     """A sentence that asks for the fact, or for no more than a word that it is done."""
     if not item.fact:
         return str(choices.choice(PHRASES["done"]))
-    return _sentence(choices.choice(PHRASES["ask"]).format(fact=item.fact))
+    return _sentence(_agreeing(choices.choice(PHRASES["ask"]), item.fact).format(fact=_joined(item.fact)))
 
 
 def clause(item: Item, choices: random.Random, ask: str = "") -> str:
@@ -101,7 +161,7 @@ def clause(item: Item, choices: random.Random, ask: str = "") -> str:
     verb, thing, rest = _wanted(item)
     said = _with(f"{_spoken(verb, choices)} {thing}", rest)
     if item.fact:
-        said += " " + (ask or choices.choice(PHRASES["clause_ask"])).format(fact=item.fact)
+        said += " " + _agreeing(ask or choices.choice(PHRASES["clause_ask"]), item.fact).format(fact=_joined(item.fact))
     return said
 
 
@@ -116,7 +176,7 @@ def _wanted(item: Item) -> tuple[str, str, list[Given]]:
             rf"\b(?:a|an|the|one) ({re.escape(thing_of(given.word))})(?=$| (?:{_AFTER})\b)", re.IGNORECASE
         )
         if noun.search(thing):
-            named = noun.sub(rf"the \g<1> {given.value}", thing, count=1)
+            named = noun.sub(r"the same \g<1>" if given.again else rf"the \g<1> {given.value}", thing, count=1)
             return verb, named, [other for other in item.givens if other != given]
     return verb, thing, list(item.givens)
 
@@ -169,8 +229,8 @@ def _sentence(text: str) -> str:
 
 def _with(said: str, givens: Sequence[Given]) -> str:
     """What is wanted, and after it what is given: where it lies, then the rest."""
-    places = [f"{given.word} {given.value}" for given in givens if given.word in _PLACES]
-    others = [f"{given.word} {given.value}" for given in givens if given.word not in _PLACES]
+    places = [given.said() for given in givens if given.word in _PLACES]
+    others = [given.said() for given in givens if given.word not in _PLACES]
     if places:
         said += f" in {', '.join(places)}"
     return f"{said} with {_listed(others)}" if others else said
@@ -180,8 +240,8 @@ def _fields(need: str, givens: Sequence[Given]) -> dict[str, str]:
     return {
         "need": need,
         "Need": _sentence(need),
-        "given": _listed([f"{given.word} {given.value}" for given in givens]),
-        "given_is": _listed([f"{given.word} is {given.value}" for given in givens], " and the "),
+        "given": _listed([given.said() for given in givens]),
+        "given_is": _listed([given.said("is ") for given in givens], " and the "),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from paraagent.catalog.interface import ToolInterface
 from paraagent.seeds import derive
 from paraagent.tasks.facts import Fact, answerable, facts_of, value_at
-from paraagent.tasks.phrasing import Given
+from paraagent.tasks.phrasing import Given, contradicts
 from paraagent.tasks.rejection import RejectionError
 from paraagent.toolenv.generate import Compiler
 from paraagent.toolenv.identifiers import singular, words
@@ -45,8 +45,21 @@ _SPELLED = {
     "lat": "latitude",
     "lon": "longitude",
     "lng": "longitude",
+    "ext": "external",
+    "aws": "AWS",
+    "sku": "SKU",
+    "sid": "SID",
+    "ai": "AI",
+    "vm": "VM",
+    "trans": "transaction",
+    "vat": "VAT",
 }
 _ACTS = frozenset({"get", "set", "find", "include", "is", "has", "show", "with", "php", "json"})
+_NO_THING = frozenset(
+    {"create", "update", "delete", "remove", "add", "get", "list", "set", "patch", "put", "post", "edit", "read"}
+    | {"id", "ids", "by", "all", "new", "info", "details"}
+)
+"""Last words of names of tools that are nothing a parameter belongs to."""
 _BARE = frozenset({"id", "ids", "name", "key", "code", "number", "slug", "uuid", "type"})
 """Parameter names that say nothing without the thing they belong to."""
 _SETTABLE = frozenset({"name", "title", "description", "label", "summary", "comment", "note", "subject", "email"})
@@ -120,13 +133,13 @@ def owner_of(tool: ToolInterface, parameter: str) -> tuple[str, ...]:
             parts = words(before)
             return (*parts[:-1], singular(parts[-1])) if parts else ()
     noun = words(tool.source_name)[-1:]
-    return (singular(noun[0]),) if noun else ()
+    return (singular(noun[0]),) if noun and noun[0] not in _NO_THING else ()
 
 
 def word_of(name: str, owner: tuple[str, ...]) -> str:
     """How a person names a parameter: `cluster ID`. Raises `RejectionError`."""
     parts = words(name)
-    if parts and len(parts[-1]) > 5 and parts[-1].endswith("id") and not parts[-1].endswith(_NO_ID):
+    if parts and len(parts[-1]) > 4 and parts[-1].endswith("id") and not parts[-1].endswith(_NO_ID):
         parts = (*parts[:-1], parts[-1][:-2], "id")
     if (
         set(parts) & _SECRETS
@@ -147,13 +160,18 @@ def word_of(name: str, owner: tuple[str, ...]) -> str:
     return " ".join(_SPELLED.get(part, part) for part in parts)
 
 
-def facts_worth(result: Any, told: frozenset[str] = frozenset()) -> list[Fact]:
+def facts_worth(result: Any, told: frozenset[str] = frozenset(), givens: Sequence[Given] = ()) -> list[Fact]:
     """The facts that may be asked for of a result, best first. Raises `RejectionError` where it holds none.
 
     Args:
         told: values that are known before this result, in lower case; they are not asked for.
+        givens: what the request says for this result; what contradicts it is not asked for.
     """
-    facts = [fact for fact in facts_of(result) if str(value_at(result, fact.path)).casefold() not in told]
+    facts = [
+        fact
+        for fact in facts_of(result)
+        if str(value_at(result, fact.path)).casefold() not in told and not contradicts(fact.label, givens)
+    ]
     if not facts:
         raise RejectionError("result holds no fact worth asking for")
     return facts

@@ -12,9 +12,36 @@ _IRREGULAR = {
     "people": "person",
     "children": "child",
     "uses": "use",
-    "houses": "house",
+    "analyses": "analysis",
+    "diagnoses": "diagnosis",
+    "ephemerides": "ephemeris",
+    "hypotheses": "hypothesis",
+    "aliases": "alias",
+    "canvases": "canvas",
+    "caches": "cache",
+    "indices": "index",
+    "matrices": "matrix",
+    "quizzes": "quiz",
 }
-_UNCHANGED = frozenset({"status", "address", "access", "bus", "news", "series", "alias", "https", "dns", "aws"})
+_UNCHANGED = frozenset(
+    {
+        "status",
+        "address",
+        "access",
+        "bus",
+        "news",
+        "series",
+        "species",
+        "alias",
+        "canvas",
+        "atlas",
+        "analytics",
+        "https",
+        "dns",
+        "aws",
+        "sms",
+    }
+)
 
 
 @lru_cache(maxsize=65_536)
@@ -30,13 +57,13 @@ def folded(name: str) -> str:
 
 
 def singular(word: str) -> str:
-    """A noun's singular by the regular rules: `policies` -> `policy`, `addresses` -> `address`."""
+    """A noun's singular by the regular rules: `policies` -> `policy`, `addresses` -> `address`, `sizes` -> `size`."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if word in _UNCHANGED or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
-    if word.endswith(("sses", "uses", "xes", "ches", "shes", "zes")):
+    if word.endswith(("sses", "uses", "xes", "ches", "shes", "zzes", "tzes")) and not word.endswith(("auses", "ouses")):
         return word[:-2]
     return word[:-1]

@@ -61,6 +61,8 @@ class Meaning:
         """Parameters of a creating tool that say what the new thing is to be called."""
         scope = f"{tool.provider}/{tool.service}"
         noun = subject.chain or subject.kind or tool.tool_id
+        self.noun = subject.noun
+        """What the tool is about, in one word; empty where nothing tells."""
         self.kind: Kind = self.own.entity[:2] if self.own else (scope, noun)
         typed = {each.name for each in self.taken}
         self.untyped = tuple(name for name in subject.segments if name in tool.properties and name not in typed)
@@ -162,7 +164,7 @@ def fold_given(arguments: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]
         if name in meaning.foreign:
             continue
         key = folded(name)
-        if isinstance(value, dict) and (key in _BODIES or key == meaning.kind[1].rpartition("/")[2]):
+        if isinstance(value, dict) and (key in _BODIES or key == meaning.noun):
             for inner, part in sorted(value.items()):
                 found.setdefault(folded(inner), part)
         found[key] = value

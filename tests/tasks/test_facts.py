@@ -50,3 +50,35 @@ def test_a_path_leads_through_objects_and_lists() -> None:
     assert value_at({"a": [{"b": 3}]}, "a.0.b") == 3
     with pytest.raises(LookupError):
         value_at({"a": []}, "a.0.b")
+
+
+@pytest.mark.parametrize(
+    ("result", "label"),
+    [
+        ({"sizes": [{"height": 3}]}, "the height of the first size"),
+        ({"content": [{"height": 3}]}, "the height of the first result"),
+        ({"analyses": [{"status": "done"}]}, "the status of the first analysis"),
+        ({"antennaList": [{"name": "North"}]}, "the name of the first antenna"),
+        ({"expires_at": "2026-01-01T00:00:00Z"}, "the expiry time"),
+        ({"expires": "2026-01-01T00:00:00Z"}, "the expiry time"),
+        ({"date_created": "2026-01-01T00:00:00Z"}, "the created date"),
+        ({"maxSize": 7}, "the maximum size"),
+        ({"spec": {"mode": "calm"}, "kind": "job"}, "the mode"),
+    ],
+)
+def test_a_fact_is_named_as_people_say_it(result: object, label: str) -> None:
+    assert label in labels(result)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"public": [{"name": "North"}]},
+        {"status": 200},
+        {"status": {"version": "1.0"}, "a": 1, "b": 2, "c": 3},
+        {"totalPages": 4},
+        {"modified_by": "Mara Novak"},
+    ],
+)
+def test_what_nobody_asks_for_is_no_fact(result: object) -> None:
+    assert labels(result) == {}

@@ -15,8 +15,10 @@ from paraagent.config import EnvConfig, TasksConfig
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.task import Task
 from paraagent.tasks.baselines import FAULTS, solve_rates
-from paraagent.tasks.graph import closure
+from paraagent.tasks.graph import closure, compose
+from paraagent.tasks.links import Join, Link, Sketch
 from paraagent.tasks.play import play, resolved
+from paraagent.tasks.pool import Member
 from paraagent.tasks.synthesis import Synthesis, synthesise
 from tests.toolenv.interfaces import tool
 
@@ -156,3 +158,70 @@ def test_what_leaves_one_thing_out_solves_next_to_nothing(made: Synthesis, world
 
 def test_soft_edges_are_the_ways_along_hard_ones() -> None:
     assert closure((("a", "b"), ("b", "c"), ("x", "y"))) == (("a", "b"), ("a", "c"), ("b", "c"), ("x", "y"))
+
+
+def reading(name: str, thing: str, takes: dict[str, Any], *fields: str) -> ToolInterface:
+    """A tool of the film club that looks at one thing."""
+    shown = {field: NUMBER if field == "weight" else TEXT for field in fields}
+    return replace(
+        tool(),
+        name=f"film_{name}",
+        source_name=name,
+        provider="film.example",
+        service="club",
+        description=f"Returns {thing}.",
+        effect="read",
+        http_method="GET",
+        path=f"/{name}",
+        parameters={"type": "object", "properties": takes, "required": list(takes)},
+        returns={"type": "object", "properties": shown, "required": list(fields)},
+    )
+
+
+def asked(tools: list[ToolInterface], needs: list[str], *joins: Join, seed: int) -> str:
+    members = tuple(
+        Member(each.name, each.provider, each.service, each.effect, need)
+        for each, need in zip(tools, needs, strict=True)
+    )
+    return compose(Sketch(members, joins), {each.name: each for each in tools}, seed, 8_000).request
+
+
+def test_a_part_that_is_asked_for_by_itself_says_its_values_again() -> None:
+    tools = [
+        reading("getFine", "the fine of a member", {"memberId": TEXT}, "weight"),
+        reading("getBadge", "the badge of a member", {"memberId": TEXT}, "weight"),
+    ]
+    for seed in range(5):
+        request = asked(tools, ["get the fine of a member", "get the badge of a member"], seed=seed)
+        value = request.partition("the member ")[2].split()[0].strip(".,;?")
+        assert request.count(value) == 2
+
+
+def test_a_step_says_that_a_value_is_the_same_as_before() -> None:
+    tools = [
+        reading("getFine", "the fine of a member", {"memberId": TEXT}, "ticketId"),
+        reading("getTicket", "the ticket of a member", {"memberId": TEXT, "ticketId": TEXT}, "weight"),
+        reading("getStub", "the stub of a ticket", {"ticketId": TEXT}, "weight"),
+    ]
+    needs = ["get the fine of a member", "get the ticket of a member", "get the stub of a ticket"]
+    joins = [
+        Join(0, place, Link(tools[0].name, "ticketId", tools[place].name, "ticketId", "id"), 0) for place in (1, 2)
+    ]
+    for seed in range(5):
+        assert "the same member" in asked(tools[:2], needs[:2], joins[0], seed=seed)
+        request = asked(tools, needs, *joins, seed=seed)
+        assert "the same member" in request
+        assert "the stub of the same ticket" in request
+
+
+def test_what_the_request_says_itself_is_not_asked_for() -> None:
+    tools = [reading("findBook", "the book of a writer", {"authorName": TEXT}, "author", "weight")]
+    assert all("the author" not in asked(tools, ["get the book of a writer"], seed=seed) for seed in range(20))
+
+
+@pytest.mark.parametrize(("need", "told"), [("suspend a member", False), ("update a member", True)])
+def test_only_an_update_that_says_nothing_is_given_something_new(need: str, told: bool) -> None:
+    takes = {"memberId": TEXT, "title": TEXT}
+    made = replace(reading("putMember", "a member", takes), effect="update", http_method="PUT")
+    made = replace(made, parameters={**made.parameters, "required": ["memberId"]})
+    assert ("new title" in asked([made], [need], seed=1)) == told

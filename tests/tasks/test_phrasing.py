@@ -6,7 +6,19 @@ import random
 
 import pytest
 
-from paraagent.tasks.phrasing import PHRASES, Given, Item, Source, clause, closing, follow, opening, phrase, thing_of
+from paraagent.tasks.phrasing import (
+    PHRASES,
+    Given,
+    Item,
+    Source,
+    clause,
+    closing,
+    contradicts,
+    follow,
+    opening,
+    phrase,
+    thing_of,
+)
 
 ITEMS = [
     Item("get the state of a shipment", (Given("tracking number", "278418"),), "the city"),
@@ -109,3 +121,63 @@ def test_no_sentence_talks_of_tools_or_calls() -> None:
 
 def test_the_same_choices_give_the_same_words() -> None:
     assert phrase(ITEMS, random.Random(4)) == phrase(ITEMS, random.Random(4))
+
+
+@pytest.mark.parametrize(
+    ("label", "given"),
+    [
+        ("the author", Given("author name", "Ivan Haddad")),
+        ("the author name of the first book", Given("author", "Ivan Haddad")),
+        ("the type of the first device", Given("device type", "phone")),
+        ("the date of the first return", Given("from date", "2026-05-04")),
+        ("the creation time", Given("year", "2024")),
+        ("the creation time", Given("start time", "2026-05-04T10:00:00Z")),
+    ],
+)
+def test_a_fact_that_the_request_has_said_already_contradicts_it(label: str, given: Given) -> None:
+    assert contradicts(label, [given])
+
+
+@pytest.mark.parametrize(
+    ("label", "given"),
+    [
+        ("the name", Given("author ID", "7")),
+        ("the author name", Given("author ID", "7")),
+        ("the name of the first member", Given("club name", "North")),
+        ("the creation time", Given("customer ID", "2024")),
+    ],
+)
+def test_another_fact_does_not(label: str, given: Given) -> None:
+    assert not contradicts(label, [given])
+
+
+def test_what_was_said_before_is_said_to_be_the_same() -> None:
+    givens = (Given("club ID", "7", again=True), Given("year", "2025", again=True))
+    said = {clause(Item("get a member of a club", givens, ""), random.Random(seed)) for seed in range(20)}
+    assert all(text.endswith("a member of the same club with the same year") for text in said)
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (Item("list awards", (), "the type of the first result"), "the type of the first of the awards"),
+        (
+            Item("list TV awards on Pims", (), "the type of the first TV award"),
+            "the type of the first of the TV awards",
+        ),
+        (
+            Item("list awards", (), "the type of the first award and the name of the first award"),
+            "the type and name of the first of the awards",
+        ),
+        (Item("list a user's keys", (), "the name of the first result"), "the name of the first of a user's keys"),
+    ],
+)
+def test_the_first_of_a_list_is_said_once(item: Item, said: str) -> None:
+    assert any(said in phrase([item], random.Random(seed)) for seed in range(20))
+
+
+def test_two_facts_are() -> None:
+    two = Item("get an order", (Given("order ID", "7"),), "the status and the total")
+    requests = [phrase([two, ITEMS[2]][:width], random.Random(seed)) for seed in range(300) for width in (1, 2)]
+    assert not [text for text in requests if "hat is the status and" in text or "the total is" in text]
+    assert any("what are the status and the total of" in text for text in requests)

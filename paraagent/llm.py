@@ -1,6 +1,6 @@
 """A client for any OpenAI-compatible endpoint: whoever asks a language model over HTTP asks through here.
 
-- Every answer is kept on disk under a hash of what was asked, so that a rerun needs no network and says the same.
+- Every answer is kept on disk under a hash of endpoint and question: a rerun needs no network and says the same.
 - `ask_json` takes nothing but JSON that satisfies a schema; a wrong answer is sent back once with what is wrong.
 - Whatever goes wrong is one `LlmError`, in words for a person. The key comes from the environment and stays there.
 """
@@ -115,7 +115,7 @@ class LlmClient:
         return {"model": self.config.model, "messages": list(messages), **usual, **parameters}
 
     def _path(self, request: dict[str, Any]) -> Path | None:
-        name = sha256_bytes(canonical_json(request))
+        name = sha256_bytes(canonical_json({"base_url": self.config.base_url.rstrip("/"), **request}))
         return None if self.cache is None else self.cache / name[:2] / f"{name}.json"
 
     def _known(self, request: dict[str, Any]) -> Any:
@@ -134,8 +134,9 @@ class LlmClient:
         path = self._path(request)
         if path is None:
             return answer
+        kept = orjson.dumps({"request": request, "answer": answer})  # keys stay in the order that the model chose
         try:
-            written = write_once(path, canonical_json({"request": request, "answer": answer}))
+            written = write_once(path, kept)
         except OSError as error:
             raise RunError(
                 f"The answers of {self.config.model} cannot be kept in {self.cache}: {error.strerror}"

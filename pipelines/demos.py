@@ -35,7 +35,7 @@ def build(context: StageContext) -> StageResult:
     tasks = [task for task in rows if task.split == "train"]
     transcriber = Transcriber(load_tokenizer(context.inputs["model"] / "model"))
     with Catalog.open(source / "catalog.duckdb") as catalog:
-        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context)
+        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context, catalog)
         env = partial(ToolEnv, catalog, index, profile.env, split="train", backends=backends)
         made = demonstrate(
             tasks, env, transcriber, profile.demos, profile.rewards, context.seed("demos"), context.progress

@@ -9,17 +9,21 @@ from paraagent.config import Profile
 from pipelines.stage import StageContext
 
 if TYPE_CHECKING:
+    from paraagent.catalog.store import Catalog
     from paraagent.toolenv.backends import Backends
 
 LLM_CACHE = "llm"
 """Folder of the home that keeps what language models answered."""
 
 
-def open_backends(context: StageContext) -> Backends:
+def open_backends(context: StageContext, catalog: Catalog) -> Backends:
     """The backends of `[env]`, for all episodes of a stage. Raises `UsageError` where one cannot be opened."""
     from paraagent.toolenv.backends import Backends
 
-    return Backends.open(context.profile.env, context.home / LLM_CACHE)
+    backends = Backends.open(context.profile.env, context.home / LLM_CACHE)
+    for note in backends.notes(context.profile.env, catalog):
+        context.progress.message(note)
+    return backends
 
 
 def recordings(profile: Profile, home: Path) -> dict[str, str]:

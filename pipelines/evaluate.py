@@ -52,7 +52,7 @@ def build(context: StageContext) -> StageResult:
     context.progress.start(len(tasks) * len(config.systems), "episodes")
     with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
         index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
-        env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context))
+        env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context, catalog))
 
         def run(unit: Unit, policy: Policy) -> list[Episode]:
             return asyncio.run(run_unit(unit, policy, env, profile.rewards))

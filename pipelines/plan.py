@@ -31,6 +31,8 @@ class Request:
     """Run this one and all after it."""
     force: tuple[str, ...] = ()
     """Build these again, and what depends on them."""
+    file: str = ""
+    """The TOML file that the profile came from; empty for a built-in one."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class RunRecord:
     """Stage -> fingerprint of everything that the run is to leave complete."""
     force: tuple[str, ...]
     started: str
+    file: str = ""
+    """The profile's TOML file; empty for a built-in one."""
     state: State = "running"
     finished: str | None = None
     outcomes: list[dict[str, Any]] = field(default_factory=list)
@@ -50,6 +52,7 @@ class RunRecord:
             planned={},
             force=request.force,
             started=now.isoformat(timespec="seconds"),
+            file=request.file,
         )
 
     def add(self, outcome: dict[str, Any]) -> None:

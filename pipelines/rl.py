@@ -25,7 +25,7 @@ def build(context: StageContext) -> StageResult:
     profile, source = context.profile, context.inputs["catalog"]
     rows = (Task.model_validate(row) for row in read_lines(context.inputs["tasks"] / "tasks.jsonl"))
     with Catalog.open(source / "catalog.duckdb") as catalog:
-        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context)
+        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context, catalog)
         report = reinforce(
             [task for task in rows if task.split == "train"],
             partial(ToolEnv, catalog, index, profile.env, split="train", backends=backends),

@@ -44,23 +44,22 @@ def load_profile(profile: str, overrides: Mapping[str, Any] | Sequence[str] = ()
     data.setdefault("name", path.stem)
     _check(data, f"the profile {path}")
     _resolve(data, path.parent)
-    return _check(_merge(data, _given(overrides)), "--set")
+    return _check(_overridden(data, overrides), "--set")
 
 
 def with_settings(profile: Profile, overrides: Mapping[str, Any] | Sequence[str]) -> Profile:
     """The profile with overrides, as `load_profile` takes them. Raises `UsageError` as it does."""
-    return _check(_merge(profile.model_dump(mode="json"), _given(overrides)), "--set")
+    return _check(_overridden(profile.model_dump(mode="json"), overrides), "--set")
 
 
-def _given(overrides: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Overrides as a profile of their own."""
+def _overridden(data: dict[str, Any], overrides: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """The data of a profile, whose paths are absolute, with overrides put in; a whole table replaces the old one."""
     pairs = overrides.items() if isinstance(overrides, Mapping) else [_split(text) for text in overrides]
-    given: dict[str, Any] = {}
     for key, value in pairs:
         annotation = _annotation(key)
-        _put(given, key, _parse(value, annotation) if isinstance(value, str) else value)
-    _resolve(given, Path.cwd())
-    return given
+        _put(data, key, _parse(value, annotation) if isinstance(value, str) else value)
+    _resolve(data, Path.cwd())
+    return data
 
 
 def absolute_source(source: str) -> str:
@@ -75,6 +74,11 @@ def profile_name(profile: str) -> str:
         UsageError: the file is missing or wrong.
     """
     return load_profile(profile).name if _is_path(profile) else profile
+
+
+def profile_file(profile: str) -> str:
+    """The absolute path of a profile that is a TOML file; empty for a built-in one."""
+    return str(_find(profile)) if _is_path(profile) else ""
 
 
 def _is_path(profile: str) -> bool:
@@ -125,6 +129,8 @@ def _sentence(error: ValidationError, where: str) -> str:
         message = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
         if fault["type"] == "too_short":
             message = "should not be empty"
+        elif fault["type"] == "dict_type":
+            message = "should be a table such as {NAME = 1}"
         text = f"The setting {key} in {where} {message}, not {_shown(fault['input'])}"
     return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"
 
@@ -191,13 +197,22 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _parse(value: str, annotation: Any) -> Any:
-    """A value as TOML would read it; plain text where the setting is text; `a,b` for a list."""
+    """A value as TOML or JSON would read it; plain text where the setting is text; `a,b` for a list."""
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        parsed = value.split(",") if typing.get_origin(annotation) is list else _number(value)
+        parsed = _table(value) or (value.split(",") if typing.get_origin(annotation) is list else _number(value))
     takes_text = annotation is str or typing.get_origin(annotation) is typing.Literal
     return value if takes_text and not isinstance(parsed, str) else parsed
+
+
+def _table(value: str) -> dict[str, Any] | None:
+    """A table as JSON writes it, as the documentation of the settings does; None for anything else."""
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _number(value: str) -> Any:
@@ -211,16 +226,10 @@ def _number(value: str) -> Any:
 def _put(data: dict[str, Any], key: str, value: Any) -> None:
     *sections, last = key.split(".")
     for section in sections:
-        data = data.setdefault(section, {})
+        if not isinstance(data.get(section), dict):
+            data[section] = {}
+        data = data[section]
     data[last] = value
-
-
-def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in over.items():
-        old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _resolve(data: dict[str, Any], folder: Path) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from pydantic import ValidationError
 
@@ -83,8 +84,10 @@ def test_a_real_server_answers_and_what_it_said_is_kept(transformers_url: tuple[
     config = LlmConfig(base_url=url, model=model, max_tokens=12)
     said = ask(LlmClient(config, tmp_path), **TALKATIVE)
     assert said
-    nowhere = config.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
-    assert ask(LlmClient(nowhere, tmp_path), **TALKATIVE) == said
+    in_no_time = config.model_copy(update={"timeout": 1e-6, "retries": 0})
+    with pytest.raises(LlmError, match="did not answer"):
+        ask(LlmClient(in_no_time), **TALKATIVE)
+    assert ask(LlmClient(in_no_time, tmp_path), **TALKATIVE) == said
 
 
 def test_a_model_that_talks_nonsense_has_no_json(transformers_url: tuple[str, str]) -> None:
@@ -204,6 +207,22 @@ def test_an_answer_is_kept_and_a_rerun_asks_nobody(tmp_path: Path) -> None:
         assert [ask_json(first), ask_json(LlmClient(endpoint.config(), tmp_path))] == [{"city": "Lyon"}] * 2
         assert len(endpoint.asked) == 1
         assert ask_json(LlmClient(endpoint.config(model="other"), tmp_path)) == {"city": "Nice"}
+
+
+def test_another_endpoint_is_asked_though_its_model_has_the_same_name(tmp_path: Path) -> None:
+    with serving("one") as first, serving("two") as second:
+        assert ask(LlmClient(first.config(), tmp_path)) == "one"
+        assert ask(LlmClient(second.config(), tmp_path)) == "two"
+        assert ask(LlmClient(first.config(base_url=f"{first.url}/"), tmp_path)) == "one"
+        assert (len(first.asked), len(second.asked)) == (1, 1)
+
+
+def test_a_kept_answer_has_its_keys_in_the_order_of_the_first(tmp_path: Path) -> None:
+    with serving('{"zone": 1, "city": "Lyon", "area": {"b": 1, "a": 2}}') as endpoint:
+        client = LlmClient(endpoint.config(), tmp_path)
+        first, again = ask_json(client), ask_json(client)
+        assert len(endpoint.asked) == 1
+    assert orjson.dumps(first) == orjson.dumps(again) == b'{"zone":1,"city":"Lyon","area":{"b":1,"a":2}}'
 
 
 def test_the_same_question_at_once_has_one_answer(tmp_path: Path) -> None:

@@ -34,11 +34,12 @@ def add(source: SourceArgument, profile: ProfileOption = None, json: JsonOption 
     from paraagent.errors import UsageError
     from pipelines.added import added, change
     from pipelines.home import Home
-    from pipelines.settings import absolute_source, load_profile
+    from pipelines.settings import absolute_source, load_profile, profile_file
 
     home = Home.locate()
     spec = parse_spec(absolute_source(source))
-    settings = load_profile(profile or usual_profile(home))
+    profile = profile or usual_profile(home)
+    settings = load_profile(profile)
     progress, shown = display()
     with home.writable(), shown:
         archive = fetch(spec, home.downloads, progress, refresh=True)
@@ -54,7 +55,7 @@ def add(source: SourceArgument, profile: ProfileOption = None, json: JsonOption 
     if spec.text not in known:
         change(home, lambda specs: specs if spec.text in specs else [*specs, spec.text])
     try:
-        outcome = _build(home, settings)
+        outcome = _build(home, settings, profile_file(profile))
     except BaseException:
         if spec.text not in before and spec.text not in known:
             change(home, lambda specs: [other for other in specs if other != spec.text])
@@ -72,7 +73,7 @@ def remove(source: SourceArgument, profile: ProfileOption = None, json: JsonOpti
     from paraagent.errors import UsageError
     from pipelines.added import added, change
     from pipelines.home import Home
-    from pipelines.settings import absolute_source, load_profile
+    from pipelines.settings import absolute_source, load_profile, profile_file
 
     home = Home.locate()
     there = added(home)
@@ -83,9 +84,10 @@ def remove(source: SourceArgument, profile: ProfileOption = None, json: JsonOpti
         near = difflib.get_close_matches(source, [*short, *there], n=1, cutoff=0.3)
         hint = f"did you mean {near[0]!r}?" if near else "`paraagent catalog add` brings one"
         raise UsageError(f"The source {source!r} was not added to {home.root}: {hint}")
-    settings = load_profile(profile or usual_profile(home))
+    profile = profile or usual_profile(home)
+    settings = load_profile(profile)
     change(home, lambda specs: [other for other in specs if other != text])
-    outcome = _build(home, settings)
+    outcome = _build(home, settings, profile_file(profile))
     tools = outcome.manifest.rows.get("tools", 0)
     if json:
         _print_json({"removed": text, "tools": tools})
@@ -112,7 +114,7 @@ def sources(json: JsonOption = False) -> None:
         print('No source was added: paraagent catalog add "mcp:COMMAND" or openapi:FILE brings one')
 
 
-def _build(home: Home, profile: Profile) -> Outcome:
+def _build(home: Home, profile: Profile, file: str) -> Outcome:
     """The stage `catalog` alone, in this process: it takes seconds, which starting a server would double."""
     from paraagent.cli.run import display, terminated_is_interrupted
     from pipelines.plan import Request
@@ -120,7 +122,7 @@ def _build(home: Home, profile: Profile) -> Outcome:
 
     progress, shown = display()
     with shown, terminated_is_interrupted():
-        [outcome] = Runner(Request(profile, ("catalog",)), home, progress).run()
+        [outcome] = Runner(Request(profile, ("catalog",), file=file), home, progress).run()
     return outcome
 
 

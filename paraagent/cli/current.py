@@ -14,11 +14,25 @@ if TYPE_CHECKING:
 
 
 def usual_profile(home: Home) -> str:
-    """Name of the built-in profile that ran last, else `quick`: what to take where nobody names one."""
+    """The profile that ran last, by name or TOML file, else `quick`: what to take where nobody names one.
+
+    Raises:
+        UsageError: it was a TOML file, which is not there any more.
+    """
+    from pipelines.record import read_records
     from pipelines.settings import profile_names
 
     last = current_profile(home, None)
-    return last if last in profile_names() else "quick"
+    if last is None:
+        return "quick"
+    runs = [record for record in read_records(home) if record["profile"].get("name") == last]
+    file = str(runs[-1].get("file") or "") if runs else ""
+    if file and Path(file).is_file():
+        return file
+    if not file and last in profile_names():
+        return last
+    gone = f"its file {file} is gone" if file else "where its file lies is not known"
+    raise UsageError(f"The profile used last is {last}, but {gone}: name one with --profile")
 
 
 def current_profile(home: Home, named: str | None) -> str | None:

@@ -47,13 +47,15 @@ def play(
     Example: paraagent env play test-00001 --policy oracle
     """
     import asyncio
+    from contextlib import suppress
 
     import orjson
     from rich.console import Console
 
     from paraagent.catalog.store import Catalog
     from paraagent.cli.current import find_task
-    from paraagent.cli.episode import show_end, show_task
+    from paraagent.cli.episode import show_end, show_notes, show_task
+    from paraagent.cli.run import terminated_is_interrupted
     from paraagent.evaluation.metrics import REWARDS
     from paraagent.retrieval.index import ToolIndex
     from paraagent.rewards.score import score
@@ -69,9 +71,12 @@ def play(
     console = Console(stderr=json, highlight=False)
     show_task(console, task)
     with Catalog.open(built / "catalog.duckdb") as catalog:
+        show_notes(console, backends.notes(settings.env, catalog))
         index = ToolIndex.load(built / "index", catalog)
         env = ToolEnv(catalog, index, settings.env, backends=backends)
-        asyncio.run(_play(env, task, player, seed, console, raw))
+        # asyncio's own handler would only cancel a task, and nobody cancels a read of the terminal.
+        with suppress(KeyboardInterrupt), terminated_is_interrupted():
+            asyncio.run(_play(env, task, player, seed, console, raw))
     episode = env.episode(player.name)
     rewards = score(task, episode, settings.rewards)
     show_end(console, task, episode, rewards)
@@ -82,22 +87,24 @@ def play(
 
 
 async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Console, raw: bool) -> None:
-    """Play until the episode ends, or the person leaves."""
+    """Play until the episode ends, or the person leaves: with Ctrl-D, with Ctrl-C, or with `quit`."""
+    from asyncio import CancelledError
+
     from paraagent.agents.policy import Conversation
     from paraagent.cli.episode import show_turn
 
     conversation, done = Conversation(task, seed, env.reset(task, seed)), False
-    while not done:
-        try:
+    try:
+        while not done:
             [completion] = await player.act([conversation])
-        except EOFError:
+            observation, done = await env.step(completion)
+            conversation.messages.append({"role": "assistant", "content": completion.text})
+            conversation.messages.append({"role": "user", "content": observation})
+            if not completion.exhausted:
+                show_turn(console, env.turns[-1], len(env.turns), raw)
+    except (EOFError, KeyboardInterrupt, CancelledError):
+        if not done:
             env.fail("left before the end")
-            return
-        observation, done = await env.step(completion)
-        conversation.messages.append({"role": "assistant", "content": completion.text})
-        conversation.messages.append({"role": "user", "content": observation})
-        if not completion.exhausted:
-            show_turn(console, env.turns[-1], len(env.turns), raw)
 
 
 def _player(name: str, home: Home, profile: str | None, config: EnvConfig) -> Policy:

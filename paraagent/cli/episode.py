@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -32,6 +32,12 @@ def show_task(console: Console, task: Task) -> None:
     """Who asks for what."""
     console.print(Text(f"{task.task_id}  {task.label}, {task.reach}, difficulty {task.difficulty:.2f}", style="bold"))
     console.print(Panel(Text(task.request), title="request", title_align="left", expand=False))
+
+
+def show_notes(console: Console, notes: Iterable[str]) -> None:
+    """What a person should know about the settings."""
+    for note in notes:
+        console.print(Text(f"! {note}", style="yellow"))
 
 
 def show_turn(console: Console, turn: Turn, number: int, raw: bool = False) -> None:
@@ -144,7 +150,7 @@ def _type(schema: Any) -> str:
 
 
 def _call_line(call: Call) -> Text:
-    mark, style = (">", "bold") if call.error is None else ("x", "bold red")
+    mark, style = (">", "bold") if call.ok else ("x", "bold red")
     line = Text(f"{mark} {call.name or 'a call that cannot be read'}", style=style)
     line.append(f" {_short(orjson.dumps(call.arguments).decode())}", style="default")
     notes = [call.backend] if call.backend else []

@@ -35,11 +35,11 @@ def run(
     from pipelines.home import Home
     from pipelines.plan import Request
     from pipelines.runner import Runner
-    from pipelines.settings import load_profile
+    from pipelines.settings import load_profile, profile_file
 
     started, debug = time.monotonic(), bool(context.find_root().params.get("debug"))
     settings = load_profile(profile, set_ or [])
-    request = Request(settings, tuple(stage or ()), from_, tuple(force or ()))
+    request = Request(settings, tuple(stage or ()), from_, tuple(force or ()), profile_file(profile))
     home = Home.locate()
     progress, shown = display()
     with shown:

@@ -46,6 +46,7 @@ _VOICES = (
 )
 _TRIES = 2
 """Requests that are asked for; the second one with what is wrong with the first."""
+_UNUSABLE = "no usable answer"
 _SELECTING = frozenset({"first", "second", "each", "both", "two"})
 """Which things of a result are meant, where one call needs another."""
 _INTERFACE = frozenset({"api", "tool", "endpoint", "function", "parameter", "argument", "json", "schema", "call"})
@@ -84,7 +85,7 @@ def rewrite(
         LlmError: nobody answers there, or the endpoint takes no such questions.
     """
     progress.start(len(tasks), "requests")
-    attempts = asyncio.run(_all(tasks, client, seed, progress))
+    attempts, unusable = asyncio.run(_all(tasks, client, seed, progress))
     taken = {task.request for task in tasks}
     for place, attempt in enumerate(attempts):
         if not attempt.problem and attempt.said in taken:
@@ -94,6 +95,7 @@ def rewrite(
         task if attempt.problem else task.model_copy(update={"request": attempt.said})
         for task, attempt in zip(tasks, attempts, strict=True)
     ]
+    progress.message(_summary(attempts, unusable))
     return changed, attempts
 
 
@@ -119,16 +121,47 @@ def check_rewritten(task: Task, said: str) -> None:
         raise RejectionError("request gives a tool away")
 
 
-async def _all(tasks: Sequence[Task], client: LlmClient, seed: int, progress: Progress) -> list[Attempt]:
-    async def one(task: Task) -> Attempt:
-        attempt = await _attempt(task, client, rng(seed, "voice", task.task_id))
-        progress.advance()
-        return attempt
+def _summary(attempts: Sequence[Attempt], unusable: Sequence[LlmError]) -> str:
+    """How many requests were rewritten, and why most of the others were not."""
+    counts = Counter(attempt.problem for attempt in attempts)
+    taken = f"{counts.pop('', 0)} of {len(attempts)} requests were rewritten"
+    if not counts:
+        return taken
+    [(problem, count)] = counts.most_common(1)
+    example = f", for example: {unusable[0]}" if problem == _UNUSABLE and unusable else ""
+    return f"{taken}; the others stay as they were, most often because: {problem} ({count}){example}"
 
-    return await asyncio.gather(*map(one, tasks))
+
+async def _all(
+    tasks: Sequence[Task], client: LlmClient, seed: int, progress: Progress
+) -> tuple[list[Attempt], list[LlmError]]:
+    """What became of each, and the answers that were none.
+
+    After an error that ends the stage nobody begins a new question, and those under way come to their end: a question
+    that is cancelled while it connects leaves a coroutine behind that nothing has awaited.
+    """
+    attempts: dict[str, Attempt] = {}
+    unusable: list[LlmError] = []
+    fatal: list[LlmError] = []
+    owed = iter(tasks)
+
+    async def work() -> None:
+        for task in owed:
+            try:
+                attempts[task.task_id] = await _attempt(task, client, rng(seed, "voice", task.task_id), unusable)
+            except LlmError as error:
+                fatal.append(error)
+            if fatal:
+                return
+            progress.advance()
+
+    await asyncio.gather(*(work() for _ in range(client.config.concurrency)))
+    if fatal:
+        raise fatal[0]
+    return [attempts[task.task_id] for task in tasks], unusable
 
 
-async def _attempt(task: Task, client: LlmClient, choices: random.Random) -> Attempt:
+async def _attempt(task: Task, client: LlmClient, choices: random.Random, unusable: list[LlmError]) -> Attempt:
     said, problem = "", ""
     asked = _question(task, choices.choice(_VOICES))
     for _ in range(_TRIES):
@@ -137,7 +170,8 @@ async def _attempt(task: Task, client: LlmClient, choices: random.Random) -> Att
         except LlmError as error:
             if error.fault != "unusable":
                 raise
-            return Attempt(task.task_id, task.request, said, problem or "no usable answer")
+            unusable.append(error)
+            return Attempt(task.task_id, task.request, said, problem or _UNUSABLE)
         said = " ".join(answer["request"].split())
         try:
             check_rewritten(task, said)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paraagent.config import BackendName, EnvConfig
 from paraagent.errors import UsageError
 from paraagent.llm import LlmClient
 from paraagent.toolenv.language import LanguageBackend
-from paraagent.toolenv.recorded import open_recordings
+from paraagent.toolenv.recorded import Recordings, open_recordings
 from paraagent.toolenv.simulator import Backend, GroundedSimulator, Simulator
+
+if TYPE_CHECKING:
+    from paraagent.catalog.store import Catalog
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Backends:
     """The layers in their order. What all episodes share is here; the grounded one has a world an episode."""
 
     order: tuple[BackendName, ...] = ("grounded",)
-    recorded: Backend | None = None
+    recorded: Recordings | None = None
     llm: Backend | None = None
 
     @classmethod
@@ -38,6 +41,16 @@ class Backends:
         recorded = open_recordings(config.recordings) if "recorded" in order else None
         llm = LanguageBackend(LlmClient(config.llm, cache)) if "llm" in order else None
         return cls(order, recorded, llm)
+
+    def notes(self, config: EnvConfig, catalog: Catalog) -> list[str]:
+        """Sentences for a person about recordings that answer nothing, though `config` names them."""
+        if self.recorded is None:
+            unused = "env.recordings names files, but nothing reads them: recorded is not among env.backends"
+            return [unused] if config.recordings else []
+        return [
+            f"No row of {path} is about a tool of this catalog: `tool` is a name as `paraagent catalog search` shows it"
+            for path in self.recorded.foreign(catalog.names())
+        ]
 
     def begin(self, seed: int, issued: Iterable[Any] | None = None) -> Simulator:
         """The layers of one episode, over a new world."""

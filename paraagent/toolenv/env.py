@@ -91,14 +91,15 @@ class ToolEnv:
         self._state = _State(task, seed, CallPath(self.catalog, self.config, seed, simulator))
         return [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": task.request}]
 
-    async def step(self, completion: Completion) -> Step:
-        """Carry out one assistant turn. Never raises for anything a model can write.
+    async def step(self, turn: Completion | str) -> Step:
+        """Carry out one assistant turn, given as its text or with its token counts. Nothing that a model writes raises.
 
         Raises:
             RuntimeError: there is no running episode.
             ParaAgentError: a backend cannot work until a person mends something.
         """
         state = self._running()
+        completion = Completion(turn) if isinstance(turn, str) else turn
         if completion.exhausted:
             _drop_last_observation(state)
             state.end = "token_limit"
@@ -114,7 +115,7 @@ class ToolEnv:
         events = tuple(reply.event for reply in replies if reply.event is not None)
         bad_plan = record is not None and parsed.family in ("search", "call") and record.kind == "invalid"
         problems = (*parsed.problems, *([f"plan: {record.problem}"] if record and bad_plan else []))
-        turn = Turn(
+        played = Turn(
             text=text,
             family=parsed.family,
             think=parsed.think,
@@ -127,14 +128,14 @@ class ToolEnv:
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
         )
-        state.turns.append(turn)
-        state.phase = after_calls(phase, turn.calls) if parsed.family == "call" else phase
-        state.path.discover(name for search in turn.searches if search.visible for name in search.hits)
+        state.turns.append(played)
+        state.phase = after_calls(phase, played.calls) if parsed.family == "call" else phase
+        state.path.discover(name for search in played.searches if search.visible for name in search.hits)
         if parsed.family == "answer":
             state.answer, state.end = _answer_of(parsed), "answer"
         elif len(state.turns) >= self.config.max_turns or self._lost(state.turns):
             state.end = "turn_limit"
-        return Step(turn.observation, state.end is not None)
+        return Step(played.observation, state.end is not None)
 
     def fail(self, error: str) -> None:
         """End the episode because something of ours broke."""

@@ -7,7 +7,7 @@ with the same arguments, else one whose arguments differ only in whether numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,10 @@ from paraagent.paraact.protocol import fold
 from paraagent.toolenv.simulator import Response
 from paraagent.trace import ErrorInfo
 
+_SHAPE = (
+    'a row looks like {"tool": "NAME", "arguments": {…}, "response": …},'
+    ' or has "error": {"type": "NotFoundError", "msg": "TEXT"} in place of "response"'
+)
 _COLUMNS = ("tool", "arguments", "response", "error")
 _Key = tuple[str, bytes]
 
@@ -40,7 +44,9 @@ class _Row(BaseModel):
     @model_validator(mode="after")
     def _known_error(self) -> _Row:
         if self.error is None and "response" not in self.model_fields_set:
-            raise ValueError("a recorded call has a response or an error")
+            raise ValueError("neither a response nor an error is in it")
+        if self.error is not None and self.response is not None:
+            raise ValueError("both a response and an error are in it")
         if self.error is not None and self.error.type not in ERROR_TYPES:
             raise ValueError(f"{self.error.type} is no error of a tool: those are {', '.join(sorted(ERROR_TYPES))}")
         return self
@@ -55,6 +61,7 @@ class Recordings:
         """Raises `UsageError` for a file that cannot be read, naming the row."""
         self._exact: dict[_Key, bytes] = {}
         self._alike: dict[_Key, bytes] = {}
+        self._tools: dict[Path, set[str]] = {path: set() for path in paths}
         for path in paths:
             for where, row in _rows(path):
                 try:
@@ -64,9 +71,17 @@ class Recordings:
                     raise UsageError(f"{where}: nested too deep") from None
                 self._exact.setdefault(exact, kept)
                 self._alike.setdefault(alike, kept)
+                self._tools[path].add(exact[0])
+            if not self._tools[path]:
+                raise UsageError(f"{path} holds no recorded call: {_SHAPE}")
 
     def __len__(self) -> int:
         return len(self._exact)
+
+    def foreign(self, names: Iterable[str]) -> list[Path]:
+        """The files of which no row is about one of these tools."""
+        known = set(map(fold, names))
+        return [path for path, tools in self._tools.items() if not tools & known]
 
     async def answer(self, tool: ToolInterface, arguments: dict[str, Any]) -> Response | None:
         """What was recorded for this call; None where nothing was."""
@@ -96,6 +111,8 @@ def recording_hashes(paths: Sequence[str]) -> dict[str, str]:
 
 def _files(paths: Sequence[str]) -> list[Path]:
     for path in paths:
+        if Path(path).is_dir():
+            raise UsageError(f"{path} is a folder: env.recordings names the files in it one by one")
         if not Path(path).is_file():
             raise UsageError(f"There is no file {path}, which env.recordings names")
     return [Path(path) for path in paths]
@@ -130,10 +147,21 @@ def _rows(path: Path) -> Iterator[tuple[str, _Row]]:
         try:
             yield where, _Row.model_validate(raw)
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, fault["loc"]))
-            said = fault["msg"].removeprefix("Value error, ")
-            raise UsageError(f"{where}: {place + ': ' if place else ''}{said}") from None
+            raise UsageError(f"{where}: {_fault(error)}; {_SHAPE}") from None
+
+
+def _fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a row, in words for whoever wrote it."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = f"`{'.'.join(map(str, fault['loc']))}`" if fault["loc"] else "the row"
+    said = {
+        "missing": "is missing",
+        "extra_forbidden": "has no place in it",
+        "string_type": "should be a text",
+        "dict_type": "should be an object",
+        "model_type": "should be an object",
+    }.get(fault["type"])
+    return f"{place} {said}" if said else fault["msg"].removeprefix("Value error, ")
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from paraagent.catalog.store import Catalog
 from paraagent.cli import app
+from pipelines.settings import load_profile
 
 TREE = """
 openapi: 3.0.3
@@ -149,3 +150,30 @@ def test_a_list_of_sources_that_was_changed_by_hand_says_what_to_do(run: Any, ho
     assert done.code == 1
     assert "sources.json is not valid JSON" in done.err
     assert "remove it and add the sources again" in done.err
+
+
+def test_a_profile_of_ones_own_is_used_again_as_long_as_its_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARAAGENT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    [source] = load_profile("smoke").catalog.sources
+    (tmp_path / "mine.toml").write_text(f'[catalog]\nsources = ["{source}"]\nmax_depth = 3\n')
+    (tmp_path / "tree.yaml").write_text(TREE)
+
+    def run(*words: str) -> Done:
+        result = CliRunner().invoke(app, ["catalog", *words])
+        return Done(result.exit_code, result.stdout, result.stderr)
+
+    assert run("add", "openapi:tree.yaml", "--profile", "mine.toml").code == 0
+    assert run("build", "--profile", "mine.toml").code == 0
+    for words in (("remove", "openapi:tree.yaml"), ("add", "openapi:tree.yaml")):
+        assert run(*words).code == 0
+        last = max((tmp_path / "home" / "runs").glob("*.json"))
+        record = orjson.loads(last.read_bytes())
+        assert (record["profile"]["name"], record["file"]) == ("mine", str(tmp_path / "mine.toml"))
+    (tmp_path / "mine.toml").unlink()
+    done = run("add", "openapi:tree.yaml")
+    assert done.code == 2
+    gone = f"its file {tmp_path / 'mine.toml'} is gone: name one with --profile"
+    assert done.err.splitlines()[-1] == f"Error: The profile used last is mine, but {gone}"

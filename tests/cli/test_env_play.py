@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import select
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +26,18 @@ from paraagent.task import Task
 from paraagent.toolenv.simulator import GroundedSimulator
 from pipelines.home import Home
 from pipelines.manifest import InputEntry, Manifest, write_manifest
+from tests.cli.command import ROOT
 from tests.cli.test_tasks_command import run
 from tests.cli.test_tasks_command import task as parcel
+from tests.endpoint import serving
 
+_IN_TERMINAL = """\
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from paraagent.cli import app
+app(prog_name="paraagent")
+"""
+"""The command line with its standard input as the terminal whose keys are its signals."""
 TRACK = 'call shipping_track_parcel {"tracking_number": "278418"}'
 
 
@@ -153,12 +168,99 @@ def test_whoever_leaves_sees_the_score_so_far(
     assert out.strip().endswith("\nnot solved")
 
 
+def read_until(terminal: int, text: bytes, seconds: float = 120) -> bytes:
+    """What a terminal shows until `text` stands in it, or until whoever writes there is gone."""
+    shown, deadline = b"", time.monotonic() + seconds
+    while text not in shown and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                shown += os.read(terminal, 65_536)
+            except OSError:  # Linux says so of a terminal that nobody holds any more
+                break
+    return shown
+
+
+SLOW = ("--set", "env.latency=fixed", "--set", "env.latency_seconds=600", "--set", "env.call_timeout=900")
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"),
+    [("", b"\x03"), ("", b"\x04"), (f"{TRACK}\n\n", b"\x03")],
+    ids=["Ctrl-C", "Ctrl-D", "Ctrl-C while a call is slow"],
+)
+def test_one_key_leaves_a_terminal_with_the_score(home: Home, typed: str, key: bytes) -> None:
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _IN_TERMINAL, "env", "play", "test-00001", *SLOW],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    os.close(inside)
+    try:
+        assert b"> " in read_until(terminal, b"\n> ")
+        os.write(terminal, typed.encode())
+        time.sleep(0.5 if typed else 0)
+        os.write(terminal, key)
+        shown = read_until(terminal, b"not solved").decode()
+        assert "left before the end" in shown
+        assert "not solved" in shown
+        assert "Traceback" not in shown
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        os.close(terminal)
+
+
 def test_settings_of_the_line_count(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     more = ("--set", "env.fault_rate=1", "--set", "env.fault_weights={ServiceUnavailable = 1.0}")
     code, out, _ = run(capsys, "env", "play", "test-00001", "--policy", "oracle", *more)
     assert code == 0
     assert "by chance" in out
     assert out.strip().endswith("\nnot solved")
+
+
+def test_a_result_that_was_left_out_is_marked_as_failed(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = play(capsys, monkeypatch, f"{TRACK}\n\nquit\n", "--set", "env.max_turn_chars=40")
+    assert code == 0
+    assert "InvalidRequestError: left out" in out
+    assert "x shipping_track_parcel" in out
+    assert "> shipping_track_parcel" not in out
+
+
+def test_a_language_model_is_read_the_same_the_second_time(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parcel = {"tracking_number": "278418", "eta": "2026-03-04", "delivered": False, "city": "Lyon", "status": "late"}
+    with serving(orjson.dumps({"response": parcel, "error": None}).decode()) as endpoint:
+        line = ("--json", "--set", 'env.backends=["llm"]', "--set", f"env.llm.base_url={endpoint.url}")
+        first, again = (
+            play(capsys, monkeypatch, f"{TRACK}\n\nquit\n", *line, "--set", "env.llm.model=tiny") for _ in range(2)
+        )
+        assert len(endpoint.asked) == 1
+    assert first == again
+    [call] = orjson.loads(first[1])["turns"][0]["events"]
+    assert (call["backend"], list(call["result"])) == ("llm", list(parcel))
+
+
+def test_recordings_that_answer_nothing_are_said(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    write_lines(path, [{"tool": "somebody_elses", "arguments": {}, "response": 1}])
+    named = ("--set", f"env.recordings={path}")
+    monkeypatch.setenv("COLUMNS", "400")
+    _, out, _ = play(capsys, monkeypatch, "", *named)
+    assert "nothing reads them: recorded is not among env.backends" in out
+    _, out, _ = play(capsys, monkeypatch, "", *named, "--set", "env.backends=recorded,grounded")
+    assert f"No row of {path} is about a tool of this catalog" in out
+    write_lines(path, [{"tool": name, "arguments": {}, "response": 1} for name in ("x", "Shipping_Track_Parcel")])
+    _, out, _ = play(capsys, monkeypatch, "", *named, "--set", "env.backends=recorded,grounded")
+    assert "No row of" not in out
 
 
 @pytest.mark.parametrize(
@@ -169,6 +271,11 @@ def test_settings_of_the_line_count(home: Home, capsys: pytest.CaptureFixture[st
         (("test-00001", "--policy", "sft"), 1, "There is no sft of the profile quick"),
         (("test-00001", "--policy", "local:/no/where"), 1, "/no/where holds no model"),
         (("test-00001", "--set", "env.fault_rat=1"), 2, "did you mean env.fault_rate?"),
+        (
+            ("test-00001", "--set", 'env.fault_weights={"NetworkError": 0}'),
+            2,
+            "env.fault_weights in --set should give a weight above 0 to at least one fault",
+        ),
         (("test-00001", "--set", 'env.backends=["llm"]'), 2, "The backend llm has no model: set env.llm.model"),
     ],
 )

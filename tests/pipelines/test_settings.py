@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paraagent.errors import UsageError
-from pipelines.settings import load_profile, profile_names
+from pipelines.settings import load_profile, profile_names, with_settings
 
 
 def test_every_profile_that_comes_along_loads_under_its_own_name() -> None:
@@ -32,6 +32,9 @@ def test_smoke_reads_its_fixtures_from_beside_the_profile() -> None:
         ("evaluate.systems=oracle,base", "evaluate.systems", ["oracle", "base"]),
         ('evaluate.systems=["rl"]', "evaluate.systems", ["rl"]),
         ("rewards.phase_levels=[1.0, 2.0, 3.0, 4.0]", "rewards.phase_levels", (1.0, 2.0, 3.0, 4.0)),
+        ('env.fault_weights={"NetworkError": 1}', "env.fault_weights", {"NetworkError": 1}),
+        ("env.fault_weights={NetworkError = 1}", "env.fault_weights", {"NetworkError": 1}),
+        ('tasks.shapes={"single":0.5,"mixed":1e-1}', "tasks.shapes", {"single": 0.5, "mixed": 0.1}),
         ("seed=7", "seed", 7),
         ("name=12", "name", "12"),
     ],
@@ -52,6 +55,14 @@ def test_set_into_a_free_table_keeps_its_other_keys(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\n[tasks.shapes]\nsingle = 0.5\nparallel-2 = 0.5\n')
     assert load_profile(str(path), ["tasks.shapes.single=0.1"]).tasks.shapes == {"single": 0.1, "parallel-2": 0.5}
+
+
+def test_a_table_in_set_replaces_the_one_of_the_profile(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[tasks.shapes]\nsingle = 0.5\nparallel-2 = 0.5\n")
+    assert load_profile(str(path), ["tasks.shapes={mixed = 1}"]).tasks.shapes == {"mixed": 1}
+    only = with_settings(load_profile("smoke"), ['env.fault_weights={"TimeoutError": 1}'])
+    assert only.env.fault_weights == {"TimeoutError": 1}
 
 
 def test_overrides_from_the_ui_are_values() -> None:
@@ -122,6 +133,15 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
             "name=a/b",
             'The setting name in --set should hold letters, digits, `.`, `_` and `-` only, not "a/b"',
         ),
+        (
+            'env.fault_weights={"NetworkError": 0}',
+            ("The setting env.fault_weights in --set should give a weight above 0 to at least one fault, not a table"),
+        ),
+        (
+            "env.fault_weights=NetworkError",
+            'The setting env.fault_weights in --set should be a table such as {NAME = 1}, not "NetworkError"',
+        ),
+        ("env.k.x=1", "The setting env.k in --set should be a valid integer, not a table"),
         ("sft", "--set takes section.key=value, for example sft.learning_rate=1e-4, not sft"),
     ],
 )

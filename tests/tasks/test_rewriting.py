@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,52 @@ def test_answers_that_are_none_leave_the_request_as_it_is(answer: Answer) -> Non
 def test_an_endpoint_that_refuses_stops_the_stage_with_a_sentence() -> None:
     with pytest.raises(RunError, match="wants a key"):
         rewritten(Raw(b"{}", status=401))
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_endpoint_that_refuses_is_asked_no_more_and_leaves_nothing_behind(there: bool) -> None:
+    tasks = [TASK.model_copy(update={"task_id": f"test-{number}"}) for number in range(60)]
+    with serving(Raw(b"{}", status=401)) as endpoint, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        config = endpoint.config() if there else endpoint.config(base_url="http://127.0.0.1:9/v1")
+        with pytest.raises(RunError, match="wants a key" if there else "cannot be reached"):
+            rewrite(tasks, LlmClient(config), 7, Quiet())
+        gc.collect()
+    assert [str(warning.message) for warning in said if warning.category is RuntimeWarning] == []
+    assert len(endpoint.asked) <= config.concurrency
+
+
+STAY = "requests were rewritten; the others stay as they were, most often because:"
+
+
+class Notes(Quiet):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def message(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (says(GOOD), "1 of 1 requests were rewritten"),
+        (
+            says(GOOD.replace("parcel", "box")),
+            f"0 of 1 {STAY} request loses what was asked for (1)",
+        ),
+        (
+            Raw(b"<html>busy</html>", content_type="text/html"),
+            f"0 of 1 {STAY} no usable answer (1), for example: The model tiny at {{url}} answers, but not with a chat",
+        ),
+    ],
+)
+def test_how_many_were_rewritten_is_said_at_the_end(answer: Answer, said: str) -> None:
+    notes = Notes()
+    with serving(answer) as endpoint:
+        rewrite([TASK], LlmClient(endpoint.config()), 7, notes)
+    [summary] = notes.said
+    assert summary.startswith(said.format(url=endpoint.url))
 
 
 def test_the_voice_of_a_request_comes_from_the_seed_alone() -> None:

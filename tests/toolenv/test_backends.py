@@ -129,6 +129,7 @@ def test_parquet_holds_the_same_as_json_lines(play: Play, tmp_path: Path) -> Non
     assert outcome(gone) == ("recorded", "NotFoundError", None)
 
 
+SHAPE = 'a row looks like {"tool": "NAME", "arguments": {…}, "response": …},'
 LINE = orjson.dumps(ROW).decode()
 
 
@@ -138,11 +139,19 @@ LINE = orjson.dumps(ROW).decode()
         (f"{LINE}\n\n{LINE[:40]}", "line 3 is not JSON (unexpected end of data), which seems to be torn off"),
         (f"{LINE[:40]}\n{LINE}\n", "line 1 is not JSON (unexpected end of data)"),
         (LINE.replace("12.5", "NaN"), "line 1 is not JSON"),
-        ("[1]\n", "line 1: Input should be a valid dictionary"),
-        (LINE.replace('"tool"', '"name"'), "line 1: tool: Field required"),
-        (LINE.replace('{"order_id":"ord_1"}', '"ord_1"'), "line 1: arguments: Input should be a valid dictionary"),
-        (LINE.replace('"response"', '"responses"'), "line 1: responses: Extra inputs are not permitted"),
-        ('{"tool":"x","arguments":{}}', "line 1: a recorded call has a response or an error"),
+        ("[1]\n", f"line 1: the row should be an object; {SHAPE}"),
+        (LINE.replace('"tool"', '"name"'), f"line 1: `tool` is missing; {SHAPE}"),
+        (LINE.replace('"orders_get_order"', "7"), f"line 1: `tool` should be a text; {SHAPE}"),
+        ('{"tool":"x","response":1}', f"line 1: `arguments` is missing; {SHAPE}"),
+        (LINE.replace('{"order_id":"ord_1"}', '"ord_1"'), f"line 1: `arguments` should be an object; {SHAPE}"),
+        (LINE.replace('"response"', '"responses"'), f"line 1: `responses` has no place in it; {SHAPE}"),
+        ('{"tool":"x","arguments":{}}', f"line 1: neither a response nor an error is in it; {SHAPE}"),
+        ('{"tool":"x","arguments":{},"error":"gone"}', f"line 1: `error` should be an object; {SHAPE}"),
+        ('{"tool":"x","arguments":{},"error":{"type":"KeyError"}}', f"line 1: `error.msg` is missing; {SHAPE}"),
+        (
+            f'{LINE[:-1]},"error":{{"type":"NotFoundError","msg":"m"}}}}',
+            f"line 1: both a response and an error are in it; {SHAPE}",
+        ),
         ('{"tool":"x","arguments":{},"error":{"type":"KeyError","msg":"m"}}', "line 1: KeyError is no error of a tool"),
         ('{"tool":"x","arguments":{},"response":' + "[" * 300 + "]" * 300 + "}", "line 1: nested too deep"),
         ("\x00\x01", "line 1 is not JSON"),
@@ -168,8 +177,37 @@ def test_a_parquet_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"row 2 holds a text that is not JSON"):
         Backends.open(config)
     pq.write_table(pa.table({"name": ["a"]}), path)
-    with pytest.raises(UsageError, match=r"row 1: tool: Field required"):
+    with pytest.raises(UsageError, match=r"row 1: `tool` is missing"):
         Backends.open(config)
+    pq.write_table(pa.table({"tool": pa.array([], "string"), "arguments": pa.array([], "string")}), path)
+    with pytest.raises(UsageError, match="holds no recorded call"):
+        Backends.open(config)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_a_file_without_a_call_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        Backends.open(EnvConfig(backends=["recorded"], recordings=[str(path)]))
+    assert str(caught.value).startswith(f"{path} holds no recorded call: {SHAPE}")
+
+
+def test_a_folder_is_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{tmp_path} is a folder: env.recordings names the files in it"):
+        Backends.open(EnvConfig(backends=["recorded"], recordings=[str(tmp_path)]))
+
+
+def test_recordings_that_answer_nothing_are_said(tmp_path: Path, tiny_catalog: Catalog) -> None:
+    ours, strange = recorded(tmp_path / "a.jsonl", [ROW]), recorded(tmp_path / "b.jsonl", [{**ROW, "tool": "x"}])
+    mixed = recorded(tmp_path / "c.jsonl", [{**ROW, "tool": "x"}, {**ROW, "tool": " Orders_get_order"}])
+    both = EnvConfig(backends=["recorded"], recordings=[*ours.recordings, *strange.recordings, *mixed.recordings])
+    [note] = Backends.open(both).notes(both, tiny_catalog)
+    assert note.startswith(f"No row of {tmp_path / 'b.jsonl'} is about a tool of this catalog")
+    unread = EnvConfig(recordings=ours.recordings)
+    [note] = Backends.open(unread).notes(unread, tiny_catalog)
+    assert "recorded is not among env.backends" in note
+    assert Backends.open(ours).notes(ours, tiny_catalog) == []
 
 
 @pytest.mark.parametrize(

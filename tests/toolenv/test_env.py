@@ -151,6 +151,11 @@ def test_of_mixed_families_the_first_runs_and_the_others_get_errors(session: Ses
     assert not turn.calls[0].ok
 
 
+def test_a_turn_may_be_a_text(session: Session) -> None:
+    step = asyncio.run(session.env.step(f"<think>t</think>{ORDER}"))
+    assert read_responses(step.observation)[0]["result"]["order_id"] == "ord_1"
+
+
 def test_a_turn_without_a_block_is_told_so(session: Session) -> None:
     step = session.step("I think the answer is EUR.")
     assert not step.done

@@ -289,7 +289,15 @@ class RlConfig(_Section):
     frozen_layers: int = Field(default=0, ge=0)
     """Lowest layers left as they are, together with the embeddings."""
     temperature: float = Field(default=1.0, gt=0)
-    channels: dict[Literal["trajectory", "phase", "step"], float] = {"trajectory": 1.0, "phase": 0.5, "step": 0.25}
+    channels: dict[Literal["trajectory", "phase", "step"], Weight] = {"trajectory": 1.0, "phase": 0.5, "step": 0.25}
+    """Weight of each reward channel; one that is left out weighs nothing."""
+
+    @field_validator("channels")
+    @classmethod
+    def _some_channel(cls, weights: dict[str, float]) -> dict[str, float]:
+        if not sum(weights.values()) > 0:
+            raise ValueError("should give a weight above 0 to at least one channel")
+        return {"trajectory": 0.0, "phase": 0.0, "step": 0.0, **weights}
 
 
 class EvaluateConfig(_Section):

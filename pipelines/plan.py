@@ -114,6 +114,10 @@ def select(request: Request, stages: Mapping[str, Stage] = STAGES) -> tuple[str,
         chosen = chosen[chosen.index(request.from_stage) :]
     if request.stages:
         chosen = [name for name in chosen if name in request.stages]
+    if not chosen:
+        raise UsageError(
+            f"No stage is left to run: --stage {', '.join(request.stages)} comes before --from {request.from_stage}"
+        )
     left_out = [name for name in request.force if name not in chosen]
     if left_out:
         raise UsageError(

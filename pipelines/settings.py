@@ -6,7 +6,7 @@ import difflib
 import json
 import tomllib
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from paraagent.config import Profile
 from paraagent.errors import UsageError
 
+_LARGEST = 10**18
 _LOCAL_PREFIXES = ("openapi:", "toolbench:", "apibank:", "local:")
 
 
@@ -93,6 +94,8 @@ def _folder() -> Path:
 def _find(profile: str) -> Path:
     if _is_path(profile):
         path = Path(profile).expanduser().absolute()
+        if path.exists() and not path.is_file():
+            raise UsageError(f"The profile {profile} is no file: give the path of a TOML file or one of {_listing()}")
         if not path.is_file():
             raise UsageError(f"There is no profile file {profile}: give the path of a TOML file or one of {_listing()}")
         return path
@@ -109,12 +112,23 @@ def _listing() -> str:
 
 
 def _check(data: dict[str, Any], where: str) -> Profile:
+    for key, value in _whole_numbers(data, ""):
+        if not -_LARGEST <= value <= _LARGEST:
+            raise UsageError(f"The setting {key} in {where} should be a number of at most 18 digits, not {value}")
     try:
         return Profile.model_validate_json(json.dumps(data))
     except (ValidationError, TypeError) as error:
         if isinstance(error, ValidationError):
             raise UsageError(_sentence(error, where)) from error
         raise UsageError(f"A value in {where} has no place in a profile: {error}") from error
+
+
+def _whole_numbers(data: Mapping[str, Any], at: str) -> Iterator[tuple[str, int]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _whole_numbers(value, f"{at}{name}.")
+        elif isinstance(value, int):
+            yield f"{at}{name}", value
 
 
 def _sentence(error: ValidationError, where: str) -> str:
@@ -131,7 +145,9 @@ def _sentence(error: ValidationError, where: str) -> str:
             message = "should not be empty"
         elif fault["type"] == "dict_type":
             message = "should be a table such as {NAME = 1}"
-        text = f"The setting {key} in {where} {message}, not {_shown(fault['input'])}"
+        text = f"The setting {key} in {where} {message}"
+        if fault["type"] != "value_error" or not isinstance(fault["input"], dict):
+            text += f", not {_shown(fault['input'])}"
     return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"
 
 

@@ -98,17 +98,18 @@ class QuerySession:
             UsageError: bad syntax, an unknown name, more or less than one SELECT, or a file outside the home.
             RunError: there is not enough memory.
         """
+        given = dict(values or {})
         try:
-            self._check_single_select(sql)
-            result = self._connection.execute(sql, dict(values or {}))
+            _check_values(self._single_select(sql), given)
+            result = self._connection.execute(sql, given)
             described = result.description or []
         except duckdb.Error as error:
-            raise self._sentence(error) from error
+            raise self._sentence(error, given) from error
         columns = tuple(str(column[0]) for column in described)
         json_columns = frozenset(str(column[0]) for column in described if str(column[1]) == "JSON")
-        return Answer(columns, json_columns, self._rows(result))
+        return Answer(columns, json_columns, self._rows(result, given))
 
-    def _check_single_select(self, sql: str) -> None:
+    def _single_select(self, sql: str) -> duckdb.Statement:
         statements = self._connection.extract_statements(sql)
         if len(statements) != 1:
             raise UsageError(f"Give exactly one SELECT, not {len(statements)} statements")
@@ -118,15 +119,16 @@ class QuerySession:
         if kind != "SELECT":
             word = sql.split(maxsplit=1)[0].upper().rstrip(";")
             raise UsageError(f"Only a SELECT is allowed, not {word}: `paraagent sql` reads and never writes")
+        return statements[0]
 
-    def _rows(self, result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, result: duckdb.DuckDBPyConnection, given: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
         try:
             while batch := result.fetchmany(_BATCH):
                 yield from batch
         except duckdb.Error as error:
-            raise self._sentence(error) from error
+            raise self._sentence(error, given) from error
 
-    def _sentence(self, error: duckdb.Error) -> ParaAgentError:
+    def _sentence(self, error: duckdb.Error, given: Mapping[str, str]) -> ParaAgentError:
         text = _first_line(error)
         if isinstance(error, duckdb.OutOfMemoryException):
             return RunError(f"The query needs more memory than there is ({text}): ask for fewer rows or columns")
@@ -140,7 +142,20 @@ class QuerySession:
         if missing:
             present = ", ".join(sorted(name for name, there in self.views.items() if there))
             return UsageError(f"There is no table {missing[1]}: the tables are {present}")
+        if given:
+            values = " ".join(f"--param {name}={value}" for name, value in given.items())
+            return UsageError(f"The SQL cannot be run: {text}{_candidates(error)}; its values are {values}")
         return UsageError(f"The SQL cannot be run: {text}{_candidates(error)}; `paraagent sql --query` lists examples")
+
+
+def _check_values(statement: duckdb.Statement, given: Mapping[str, str]) -> None:
+    """Raise `UsageError` where a `$name` has no value, or a value no `$name`."""
+    names = set(statement.named_parameters)
+    if missing := sorted(names - given.keys()):
+        raise UsageError(f"The SQL asks for ${missing[0]}: add --param {missing[0]}=VALUE")
+    if unknown := sorted(given.keys() - names):
+        takes = f"it takes {', '.join(f'${name}' for name in sorted(names))}" if names else "it takes none"
+        raise UsageError(f"The SQL has no parameter ${unknown[0]}: {takes}")
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, there: set[str]) -> dict[str, bool]:

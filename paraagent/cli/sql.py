@@ -64,7 +64,11 @@ def sql_command(
     if query == "":
         _print(_listing(), shape)
         return
-    values = dict(_pair(text) for text in param or [])
+    values: dict[str, str] = {}
+    for name, value in map(_pair, param or []):
+        if name in values:
+            raise UsageError(f"--param {name} is given twice: {values[name]} and {value}")
+        values[name] = value
     if query is not None:
         saved = saved_query(query)
         select, values = saved.sql, saved.values(values)

@@ -187,7 +187,7 @@ def test_other_ways_of_asking_are_answered_too(session: QuerySession, sql: str) 
         ("SELECT * FROM read_parquet('https://example.org/x.parquet')", "."),
         ("SELECT * FROM tols", "There is no table tols: the tables are .*tools"),
         ("SELECT nmae FROM tools", 'column "nmae" not found'),
-        ("SELECT * FROM tools WHERE name = $name", "name"),
+        ("SELECT * FROM tools WHERE name = $name", r"asks for \$name: add --param name=VALUE"),
         ("SELECT CAST('x' AS INTEGER)", "Could not convert"),
     ],
 )
@@ -234,6 +234,20 @@ def test_json_columns_are_known(session: QuerySession) -> None:
 def test_there_are_ten_saved_queries_and_more() -> None:
     assert len(QUERIES) >= 15
     assert all(query.answers.endswith("?") for query in QUERIES)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "says"),
+    [
+        ("SELECT 1", {"a": "1"}, r"no parameter \$a: it takes none"),
+        ("SELECT $b", {"a": "1", "b": "2"}, r"no parameter \$a: it takes \$b"),
+        ("FROM tools LIMIT $n::INTEGER", {"n": "abc"}, "Could not convert .*; its values are --param n=abc"),
+        ("FROM tools LIMIT $n::INTEGER", {"n": "-1"}, "negative; its values are --param n=-1"),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_told(session: QuerySession, sql: str, values: dict[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        rows(session, sql, **values)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)

@@ -195,6 +195,7 @@ def test_query_without_a_name_lists_them(rest: tuple[str, ...], run: Run) -> Non
         (("--query", "sources", "--param", "a=b"), "has no parameter a"),
         (("--query", "who_returns", "--param", "field"), "--param takes name=value"),
         (("--query", "biggest_services", "--param", "limit=many"), "Could not convert"),
+        (("--query", "who_returns", "--param", "field=a", "--param", "field=b"), "field is given twice: a and b"),
         (("SELECT 1", "--format", "xml"), "xml"),
         (("SELECT 1", "--profile", "nine"), "There is no profile nine"),
     ],

@@ -17,6 +17,7 @@ from paraagent.config import MachineConfig, Profile, SftConfig, TasksConfig
 from paraagent.errors import RunError, UsageError
 from pipelines.home import Home
 from pipelines.manifest import MANIFEST, read_manifest
+from pipelines.plan import Request, select
 from pipelines.runner import Outcome
 from pipelines.stage import Contract, Stage
 from tests.pipelines.fake import UNITS, fake_stages, run_fake
@@ -256,6 +257,11 @@ def test_single_stage_names_all_that_is_missing(home: Path) -> None:
 def test_forced_stage_must_be_among_those_that_run(home: Path) -> None:
     with pytest.raises(UsageError, match="numbers is forced but not among the stages to run"):
         run_fake(home, from_stage="total", force=("numbers",))
+
+
+def test_a_stage_before_the_first_leaves_nothing_to_run() -> None:
+    with pytest.raises(UsageError, match="No stage is left to run: --stage numbers comes before --from total"):
+        select(Request(Profile(name="fake"), ("numbers",), "total"), fake_stages())
 
 
 def test_from_runs_the_stage_and_all_after_it(home: Path) -> None:

@@ -102,6 +102,15 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ("sft.epochs=abc", 'The setting sft.epochs in --set should be a valid integer, not "abc"'),
         ("sft.epochs=1.5", "The setting sft.epochs in --set should be a valid integer, not 1.5"),
         ("sft.epochs=0", "The setting sft.epochs in --set should be greater than 0, not 0"),
+        (
+            "sft.epochs=99999999999999999999",
+            "The setting sft.epochs in --set should be a number of at most 18 digits, not 99999999999999999999",
+        ),
+        ("rl.channels={}", "The setting rl.channels in --set should give a weight above 0 to at least one channel"),
+        (
+            "rl.channels={phase=-1}",
+            "The setting rl.channels.phase in --set should be greater than or equal to 0, not -1",
+        ),
         ("sft.learning_rate=fast", 'The setting sft.learning_rate in --set should be a valid number, not "fast"'),
         ("machine.dispatch=gpu", "The setting machine.dispatch in --set should be 'process' or 'workers', not \"gpu\""),
         (
@@ -135,7 +144,7 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ),
         (
             'env.fault_weights={"NetworkError": 0}',
-            ("The setting env.fault_weights in --set should give a weight above 0 to at least one fault, not a table"),
+            ("The setting env.fault_weights in --set should give a weight above 0 to at least one fault"),
         ),
         (
             "env.fault_weights=NetworkError",
@@ -176,3 +185,14 @@ def test_typo_in_a_profile_names_section_key_and_type(tmp_path: Path, body: str,
     with pytest.raises(UsageError) as caught:
         load_profile(str(path))
     assert str(caught.value).startswith(sentence.format(path=path))
+
+
+def test_a_reward_channel_that_is_left_out_weighs_nothing() -> None:
+    channels = load_profile("smoke", ["rl.channels={phase=2}"]).rl.channels
+    assert channels == {"trajectory": 0.0, "phase": 2.0, "step": 0.0}
+
+
+def test_a_folder_is_no_profile(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").mkdir()
+    with pytest.raises(UsageError, match="is no file: give the path of a TOML file"):
+        load_profile(str(tmp_path / "mine.toml"))

@@ -1,14 +1,15 @@
 """Trace: the one record of an episode, read by rewards, training, evaluation and report.
 
-An `Episode` holds `Turn`s, a turn holds `Event`s (searches or calls). It carries no wall-clock time, so that the same
-seed leaves the same bytes; times stand in manifests.
+An `Episode` holds `Turn`s, a turn holds `Event`s (searches or calls). Times are seconds since the episode began: simulated
+ones where the world is, so that the same seed leaves the same bytes, and measured ones where a real tool or a remote
+model took them.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Family = Literal["search", "call", "answer", "mixed", "invalid"]
 """What a turn does; `invalid` has no usable block, `mixed` has blocks of several families."""
@@ -16,7 +17,10 @@ PlanRule = Literal["required", "optional", "forbidden"]
 PlanKind = Literal["initial", "revise", "restart", "redundant", "over_budget", "invalid", "unsupported"]
 End = Literal["answer", "turn_limit", "token_limit", "error"]
 
-TRACE_VERSION = 1
+ParadigmName = Literal["paraact", "react-ete", "react-eae"]
+
+TRACE_VERSION = 2
+"""What is written; what an earlier version wrote can be read."""
 
 
 class _Record(BaseModel):
@@ -31,9 +35,11 @@ class ErrorInfo(_Record):
 
 
 class Search(_Record):
-    """One `<search_tool>` block and what came back."""
+    """One search and what came back."""
 
     kind: Literal["search"] = "search"
+    slot: str = ""
+    """The label that the model gave it."""
     query: str
     hits: tuple[str, ...]
     """Names of the tools returned, best first."""
@@ -42,20 +48,29 @@ class Search(_Record):
 
 
 class Call(_Record):
-    """One `<tool_call>` block and what came back."""
+    """One call and what came back."""
 
     kind: Literal["call"] = "call"
     name: str
     """As written by the model; empty where the block could not be read."""
     arguments: dict[str, Any]
+    """As the tool got them."""
+    references: dict[str, str] = {}
+    """Which of them the model took from another call of the turn: path of the argument, and what stood there."""
+    occurrence: str = ""
+    """The planned call that it was; empty without a plan, and where the plan did not have it ready."""
     error: ErrorInfo | None = None
     result: Any = None
     backend: str = ""
     """Which simulator layer answered; empty where none was asked."""
     injected: bool = False
     """True where the error was drawn by chance: an injected fault, or a latency beyond the timeout."""
+    started: float = 0.0
+    """When the call began, in seconds since the episode did."""
     seconds: float = 0.0
-    """Simulated time that the call took; the calls of a turn pass it together."""
+    """How long it took: simulated, or measured where the tool is real."""
+    attempts: int = 1
+    """How often it was sent; only the transport to a real tool tries again by itself."""
     visible: bool = True
 
     @property
@@ -97,6 +112,10 @@ class Turn(_Record):
     observation: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    started: float = 0.0
+    """When the policy was asked, in seconds since the episode began."""
+    seconds: float = 0.0
+    """How long a remote model took to write the turn; 0 where it is not measured."""
 
     @property
     def searches(self) -> tuple[Search, ...]:
@@ -140,15 +159,17 @@ class Episode(_Record):
 
     version: int = TRACE_VERSION
     episode_id: str
-    """`<policy>/<task_id>/<seed>`."""
+    """`<policy>/<paradigm>/<task_id>/<seed>`."""
     task_id: str
     policy: str
-    paradigm: str = "paraact"
+    paradigm: ParadigmName = "paraact"
     seed: int
     """Seed of this attempt's own choices (sampling, faults); the world's seed is the task's."""
     system: str
     """The system prompt."""
     request: str
+    opening: tuple[Search, ...] = ()
+    """What was searched before the first turn: with the whole request, where the paradigm retrieves once."""
     turns: tuple[Turn, ...]
     answer: str | None
     end: End
@@ -157,10 +178,17 @@ class Episode(_Record):
     """What became of the world, in the order in which things were first changed."""
     rewards: dict[str, float] | None = None
 
+    @field_validator("version")
+    @classmethod
+    def _known(cls, version: int) -> int:
+        if version > TRACE_VERSION:
+            raise ValueError(f"should be at most {TRACE_VERSION}: a later version of ParaAgent wrote this trace")
+        return version
+
     @property
     def calls(self) -> tuple[Call, ...]:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
     def searches(self) -> tuple[Search, ...]:
-        return tuple(search for turn in self.turns for search in turn.searches)
+        return (*self.opening, *(search for turn in self.turns for search in turn.searches))

@@ -20,6 +20,10 @@ class Response(NamedTuple):
     error: ErrorInfo | None
     result: Any
     backend: str
+    seconds: float | None = None
+    """Measured time, where the tool is real."""
+    attempts: int = 1
+    """How often the call was sent."""
 
 
 class Backend(Protocol):

@@ -52,8 +52,14 @@ class Outcome(NamedTuple):
     backend: str
     injected: bool = False
     """The error was drawn by chance."""
+    started: float = 0.0
+    """When it began, in seconds since the turn's first call did."""
     seconds: float = 0.0
-    """Simulated time that the call took."""
+    """How long it took: simulated, or measured."""
+    measured: bool = False
+    """The tool is real: `started` and `seconds` are by the clock."""
+    attempts: int = 1
+    """How often it was sent."""
 
 
 async def execute(calls: Sequence[T], run: Callable[[T], Awaitable[Outcome]]) -> list[Outcome]:

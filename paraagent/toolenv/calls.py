@@ -19,7 +19,7 @@ from paraagent.paraact.protocol import call_identity, fold
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.faults import draw_fault
 from paraagent.toolenv.latency import draw_latency
-from paraagent.toolenv.simulator import Simulator
+from paraagent.toolenv.simulator import Response, Simulator
 from paraagent.trace import ErrorInfo
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CallPath:
         if fault := check_arguments(tool, arguments):
             return Outcome(fault, None, "")
         if not self._by_chance:
-            return Outcome(*await self.simulator.call(tool, arguments))
+            return _outcome(await self.simulator.call(tool, arguments))
         identity = call_identity(tool.name, arguments)
         attempt = self._attempts[identity]
         self._attempts[identity] += 1
@@ -68,10 +68,11 @@ class CallPath:
         chance = draw_fault(self._config, self._seed, identity, attempt) or self._too_slow(seconds)
         outcome = Outcome(chance, None, "", injected=True)
         if chance is None:
-            outcome = Outcome(*await self.simulator.call(tool, arguments))
+            outcome = _outcome(await self.simulator.call(tool, arguments))
         if seconds:
             await asyncio.sleep(min(seconds, self._config.call_timeout))
-        return outcome._replace(seconds=min(seconds, self._config.call_timeout))
+            outcome = outcome._replace(seconds=min(seconds, self._config.call_timeout))
+        return outcome
 
     def _too_slow(self, seconds: float) -> ErrorInfo | None:
         limit = self._config.call_timeout
@@ -88,3 +89,15 @@ class CallPath:
             hint = f"did you mean {names}?" if near else "call a tool that a search returned"
             raise ToolError("ToolNotFoundError", f"there is no tool of this name; {hint}")
         return tool
+
+
+def _outcome(response: Response) -> Outcome:
+    measured = response.seconds is not None
+    return Outcome(
+        response.error,
+        response.result,
+        response.backend,
+        seconds=response.seconds or 0.0,
+        measured=measured,
+        attempts=response.attempts,
+    )

@@ -130,6 +130,8 @@ class EnvConfig(_Section):
 
     k: Positive = 3
     """Tools returned for each slot."""
+    k_request: Positive = 10
+    """Tools returned for a whole request, where the paradigm `react-ete` retrieves once."""
     max_turns: Positive = 15
     max_invalid_turns: Positive = 3
     """Turns in a row without one usable block after which an episode ends."""
@@ -145,6 +147,11 @@ class EnvConfig(_Section):
     """Tokens the model may write in one turn."""
     max_context_tokens: Positive = 16_000
     controller: Literal["advisory", "strict"] = "advisory"
+    """`advisory` carries out any call and notes what breaks the plan; `strict` refuses it."""
+    calls_at_once: Positive = 16
+    """Calls of one episode that are under way together."""
+    references: bool = False
+    """Whether a call may take arguments from another one of its turn: `{"$ref": "name#1.path"}`."""
     backends: Annotated[list[BackendName], Field(min_length=1)] = ["grounded"]
     """Who is asked, in this order: the first that has an answer gives it."""
     recordings: list[str] = []

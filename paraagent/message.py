@@ -18,5 +18,7 @@ class Completion:
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    seconds: float = 0.0
+    """How long a remote model took; 0 where it is not measured, as in this process, where nothing but the seed decides."""
     exhausted: bool = False
     """The context is full: the turn was not written and the episode ends with `token_limit`."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from paraagent.trace import Change
 
-Shape = Literal["single", "parallel", "chain", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable"]
-"""How the calls of the reference hang together; the last two have none, since none is needed or none would do."""
+Shape = Literal["single", "parallel", "chain", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable", "open"]
+"""How the calls of the reference hang together; `no-tool` and `unsolvable` have none, since none is needed or none would
+do, and `open` is a person's request, of which nothing is known."""
 Reach = Literal["service", "provider", "providers"]
 Split = Literal["train", "validation", "test"]
 
@@ -87,6 +89,13 @@ class Task(_Record):
     """What leads astray: for each slot the tool most like its target that the search shows too, empty where none is."""
     difficulty: float = 0.0
     """0 … 1: depth, width, how alike the tools beside the targets are, and optional parameters that lead astray."""
+
+    @classmethod
+    def open(cls, request: str, seed: int) -> Task:
+        """What a person asks for, in the world of this seed; there is nothing to check an answer against."""
+        name = f"open-{hashlib.sha256(request.encode()).hexdigest()[:12]}"
+        common: dict[str, Any] = {"slots": (), "calls": (), "atoms": (), "reach": "service", "split": "test"}
+        return cls(task_id=name, request=request, shape="open", width=0, seed=seed, **common)
 
     @property
     def label(self) -> str:

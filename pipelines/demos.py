@@ -64,7 +64,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="demos",
-    version=3,
+    version=4,
     title="Play training tasks with the oracle",
     build=build,
     inputs=("catalog", "tasks", "model"),

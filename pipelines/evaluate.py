@@ -124,7 +124,7 @@ def make_policy(system: str, context: StageContext) -> Policy:
 
 STAGE = Stage(
     name="evaluate",
-    version=4,
+    version=5,
     title="Run oracle, base, sft and rl on held-out tasks",
     build=build,
     inputs=("catalog", "tasks", "model", "sft", "rl"),

@@ -28,7 +28,7 @@ def _external(profile: Profile, home: Path) -> dict[str, str]:
 
 STAGE = Stage(
     name="model",
-    version=1,
+    version=2,
     title="Fetch and convert the base model",
     build=build,
     sections=("model",),

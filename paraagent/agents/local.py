@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class LocalPolicy:
     """A `Policy` over a model folder, or over a model that is already loaded."""
 
+    lockstep = True
+
     def __init__(
         self,
         source: Path | LanguageModel,

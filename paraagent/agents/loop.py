@@ -1,8 +1,9 @@
-"""The loop: a policy and many episodes, in lockstep groups.
+"""The loop: a policy and many episodes.
 
-A group makes one `act` call for all its live conversations, then steps all their environments at once. Groups are
-consecutive slices of the units, so that what shares a batch is part of the plan, not of timing. An exception ends the
-episode that raised it, with `end="error"`, and no other.
+Each episode goes at its own pace, so that a slow tool or a slow answer delays no other. Where what shares a batch is
+part of the result, episodes go in lockstep instead: consecutive slices of the units make one `act` call for all their
+live conversations, then step all their environments at once, so that the batches are part of the plan, not of timing.
+An exception ends the episode that raised it, with `end="error"`, and no other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from paraagent.agents.policy import Completion, Conversation, Policy
+from paraagent.errors import ParaAgentError
 from paraagent.task import Task
 from paraagent.toolenv.env import Step, ToolEnv
 from paraagent.trace import Episode
@@ -35,17 +37,23 @@ async def run_episodes(policy: Policy, env: Callable[[], ToolEnv], units: Sequen
 
 
 async def run_rollouts(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Rollout]:
-    """Like `run_episodes`, with the conversations."""
-    rollouts: list[Rollout] = []
-    for start in range(0, len(units), policy.group):
-        group = [_begin(env(), task, seed) for task, seed in units[start : start + policy.group]]
-        await _run_group(policy, group)
-        rollouts += [Rollout(live.env.episode(policy.name), live.conversation) for live in group]
-    return rollouts
+    """Like `run_episodes`, with the conversations. Where this is cancelled, nothing is left running."""
+    slots = asyncio.Semaphore(1 if policy.lockstep else policy.group)
+    size = policy.group if policy.lockstep else 1
+
+    async def play(some: Sequence[tuple[Task, int]]) -> list[Rollout]:
+        async with slots:
+            group = [_begin(env(), task, seed) for task, seed in some]
+            await _run_group(policy, group)
+        return [Rollout(live.env.episode(policy.name), live.conversation) for live in group]
+
+    groups = [units[start : start + size] for start in range(0, len(units), size)]
+    return [rollout for rollouts in await asyncio.gather(*map(play, groups)) for rollout in rollouts]
 
 
 def _begin(env: ToolEnv, task: Task, seed: int) -> _Live:
-    return _Live(env, Conversation(task=task, seed=seed, messages=env.reset(task, seed)))
+    messages = env.reset(task, seed)
+    return _Live(env, Conversation(task, seed, messages, paradigm=env.paradigm, found=lambda: env.found))
 
 
 async def _run_group(policy: Policy, group: Sequence[_Live]) -> None:
@@ -66,6 +74,8 @@ async def _act(policy: Policy, conversations: Sequence[Conversation]) -> list[Co
         error = RuntimeError(
             f"{policy.name} gave {len(completions)} completions for {len(conversations)} conversations"
         )
+    except ParaAgentError as raised:
+        error = RuntimeError(str(raised))
     except Exception as raised:
         error = RuntimeError(f"{type(raised).__name__}: {raised}")
     for conversation, length in zip(conversations, lengths, strict=True):

@@ -3,7 +3,8 @@
 It takes from the task which tool fits which need and the arguments of each call; the facts of its answer it reads from
 the observation, as any agent must. Needs, labels and fact names are words of the request, so that they can be copied;
 the wording varies with the seed. Its turns: search for every need at once, make the calls of each layer of the
-reference at once, answer.
+reference at once, answer. To measure what acting together is worth, it can also take one action a turn, as the
+baselines do, or send dependent calls in one turn that refer to each other's results.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from paraagent.agents.policy import Completion, Conversation
-from paraagent.paraact.observation import read_responses
 from paraagent.paraact.prompt import NO_TOOL_ANSWER
-from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, SearchBlock, compact, render
+from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, SearchBlock, compact
 from paraagent.seeds import rng
-from paraagent.task import Atom, Task
+from paraagent.task import Atom, ReferenceCall, Task
 from paraagent.toolenv.identifiers import words
 
 _COUNTS = {2: "Two", 3: "Three", 4: "Four"}
@@ -44,17 +44,31 @@ _KNOWN = "This needs no tool."
 _MISSING = "The results do not say it."
 
 
+Pace = Literal["layers", "single", "references"]
+"""What one turn does: every call that is ready, one action, or all calls, which refer to each other."""
+
+
 class OraclePolicy:
-    """Solves every task by its reference."""
+    """Solves every task by its reference. Under ReAct it takes one action a turn."""
 
     name = "oracle"
+    lockstep = False
 
-    def __init__(self, group: int = 64) -> None:
-        self.group = group
+    def __init__(self, group: int = 64, pace: Pace = "layers") -> None:
+        self.group, self.pace = group, pace
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """The next turn of each conversation."""
-        return [Completion(render(_turn(conversation))) for conversation in conversations]
+        return [
+            Completion(conversation.paradigm.render(_turn(conversation, self.pace))) for conversation in conversations
+        ]
+
+
+class _Step(NamedTuple):
+    """What one turn before the answer does: searches for these needs, or makes these calls."""
+
+    needs: tuple[str, ...] = ()
+    calls: tuple[ReferenceCall, ...] = ()
 
 
 def slot_labels(task: Task) -> dict[str, str]:
@@ -79,49 +93,92 @@ def fact_label(atom: Atom, request: str) -> str:
     return next(iter(asked), " ".join(leaf) or "result")
 
 
-def _turn(conversation: Conversation) -> ParsedTurn:
+def _turn(conversation: Conversation, pace: Pace) -> ParsedTurn:
     task, number = conversation.task, sum(message["role"] == "assistant" for message in conversation.messages)
     choices = rng(conversation.seed, "oracle", task.task_id, number)
     seen = [message["content"] for message in conversation.messages if message["role"] == "user"][1:]
     if task.shape == "no-tool":
         return ParsedTurn(_KNOWN, None, (AnswerBlock(" ".join(_said(atom.value) for atom in task.atoms)),))
-    if number == 0:
-        return _search(task, choices)
-    results = _results(task, seen[1:])
-    layers = task.layers
-    if number <= len(layers) and (turn := _call(task, number - 1, results, choices)) is not None:
-        return turn
+    plans = conversation.paradigm.plans
+    steps = _steps(task, pace if plans else "single", searches=not conversation.paradigm.retrieves)
+    read = conversation.paradigm.read_responses
+    results = {
+        call.id: response
+        for step, observation in zip(steps, seen, strict=False)
+        for call, response in zip(step.calls, read(observation) if step.calls else (), strict=False)
+    }
+    if number < len(steps):
+        step = steps[number]
+        turn = _search(task, step, choices) if step.needs else _call(task, step, results, choices)
+        first = number == 0 or bool(steps[number - 1].needs) != bool(step.needs)
+        if turn is not None:
+            return turn if plans and first else _without_plan(turn, labels=plans)
     return _answer(task, results, choices)
 
 
-def _search(task: Task, choices: random.Random) -> ParsedTurn:
+def _steps(task: Task, pace: Pace, searches: bool) -> list[_Step]:
+    needs = list(slot_labels(task)) if searches else []
+    calls = [call for layer in task.layers for call in layer]
+    if pace == "single":
+        return [*(_Step(needs=(need,)) for need in needs), *(_Step(calls=(call,)) for call in calls)]
+    layers = [calls] if pace == "references" and calls else task.layers
+    return [*([_Step(needs=tuple(needs))] if needs else []), *(_Step(calls=tuple(layer)) for layer in layers)]
+
+
+def _without_plan(turn: ParsedTurn, labels: bool) -> ParsedTurn:
+    """The turn without its plan; without `labels`, searches say their need alone."""
+    blocks = (
+        SearchBlock("", block.need) if isinstance(block, SearchBlock) and not labels else block for block in turn.blocks
+    )
+    return ParsedTurn(turn.think, None, tuple(blocks))
+
+
+def _search(task: Task, step: _Step, choices: random.Random) -> ParsedTurn:
     labels = slot_labels(task)
-    form = choices.choice(_ONE_NEED if len(labels) == 1 else _NEEDS)
-    think = form.format(count=_COUNTS.get(len(labels), "Several"), needs=_listed(list(labels.values())))
-    blocks = tuple(SearchBlock(label, text) for text, label in labels.items())
+    meant = [labels[need] for need in step.needs]
+    form = choices.choice(_ONE_NEED if len(meant) == 1 else _NEEDS)
+    think = form.format(count=_COUNTS.get(len(meant), "Several"), needs=_listed(meant))
+    blocks = tuple(SearchBlock(labels[need], need) for need in step.needs)
     return ParsedTurn(think, compact({"capacity_slots": list(labels.values())}), blocks)
 
 
-def _call(task: Task, layer: int, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn | None:
-    """The calls of one layer, the first with the plan of all; None where an earlier result lacks what they need."""
+def _call(task: Task, step: _Step, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn | None:
+    """The calls of a step with the plan of all; None where an earlier result lacks what they need."""
     blocks: list[CallBlock] = []
     taken: list[str] = []
-    for call in task.layers[layer]:
+    names = _numbered(step.calls)
+    for call in step.calls:
         arguments = dict(call.arguments)
         for name, (source, path) in call.references.items():
+            if source in names:
+                arguments[name] = {"$ref": f"{names[source]}.{path}"}
+                continue
             arguments[name] = value = _read(results.get(source), path)
             if value is None:
                 return None
             taken.append(_said(value))
         blocks.append(CallBlock(call.tool, arguments))
     labels = _tool_labels(task)
-    if layer == 0:
+    if not taken:
         form = choices.choice(_FITS)
-        think = " ".join(form.format(tool=tool, label=label) for tool, label in labels.items())
-        return ParsedTurn(think, compact(_plan(task)), tuple(blocks))
-    needs = dict.fromkeys(labels[block.name] for block in blocks)
-    think = choices.choice(_NEXT).format(values=_listed(list(dict.fromkeys(taken))), needs=_listed(list(needs)))
-    return ParsedTurn(think, None, tuple(blocks))
+        called = dict.fromkeys(block.name for block in blocks)
+        think = " ".join(
+            form.format(tool=tool, label=label) for tool, label in labels.items() if tool in called or not results
+        )
+    else:
+        needs = dict.fromkeys(labels[block.name] for block in blocks)
+        think = choices.choice(_NEXT).format(values=_listed(list(dict.fromkeys(taken))), needs=_listed(list(needs)))
+    return ParsedTurn(think, compact(_plan(task)), tuple(blocks))
+
+
+def _numbered(calls: Sequence[ReferenceCall]) -> dict[str, str]:
+    """`name#i` of each call of one turn, by id."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for call in calls:
+        seen[call.tool] += 1
+        found[call.id] = f"{call.tool}#{seen[call.tool]}"
+    return found
 
 
 def _plan(task: Task) -> dict[str, Any]:
@@ -143,14 +200,6 @@ def _plan(task: Task) -> dict[str, Any]:
 def _tool_labels(task: Task) -> dict[str, str]:
     labels = slot_labels(task)
     return {slot.tool: labels[slot.text] for slot in task.slots}
-
-
-def _results(task: Task, observations: Sequence[str]) -> dict[str, Any]:
-    """What each reference call gave, read from the observations of its layer."""
-    found: dict[str, Any] = {}
-    for layer, observation in zip(task.layers, observations, strict=False):
-        found.update(zip((call.id for call in layer), read_responses(observation), strict=False))
-    return found
 
 
 def _answer(task: Task, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn:

@@ -30,6 +30,7 @@ class PersonPolicy:
 
     name = "person"
     group = 1
+    lockstep = False
 
     def __init__(self, source: TextIO, notes: TextIO) -> None:
         self._source, self._notes = source, notes

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paraagent.message import Completion as Completion
 from paraagent.message import Message as Message
+from paraagent.paraact.paradigm import PARAACT, Paradigm
 from paraagent.task import Task
+
+if TYPE_CHECKING:
+    from paraagent.catalog.interface import ToolInterface
 
 
 @dataclass
@@ -19,6 +23,10 @@ class Conversation:
     seed: int
     """Seed of this attempt: sampling derives from it, never from global state."""
     messages: list[Message]
+    paradigm: Paradigm = PARAACT
+    """How turns are written."""
+    found: Callable[[], Mapping[str, ToolInterface]] = dict
+    """The tools that searches have shown so far, for policies that declare them to a server."""
     token_ids: list[int] = field(default_factory=list)
     """For policies that sample tokens: the exact ids so far, prompt and observations included (token-in, token-out)."""
     model_mask: list[int] = field(default_factory=list)
@@ -26,10 +34,14 @@ class Conversation:
 
 
 class Policy(Protocol):
-    """`act` answers several conversations at once; `group` says how many it likes to see in one call."""
+    """`act` answers several conversations at once."""
 
     name: str
     group: int
+    """How many episodes it plays at once."""
+    lockstep: bool
+    """Whether what shares a call of `act` is part of the result, as with a local model, whose rounding depends on the
+    batch: episodes then go in fixed groups, turn by turn. Otherwise each goes at its own pace."""
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """The next assistant turn of each conversation, in order."""

@@ -93,7 +93,7 @@ async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Co
     from paraagent.agents.policy import Conversation
     from paraagent.cli.episode import show_turn
 
-    conversation, done = Conversation(task, seed, env.reset(task, seed)), False
+    conversation, done = Conversation(task, seed, env.reset(task, seed), env.paradigm, lambda: env.found), False
     try:
         while not done:
             [completion] = await player.act([conversation])
@@ -101,7 +101,7 @@ async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Co
             conversation.messages.append({"role": "assistant", "content": completion.text})
             conversation.messages.append({"role": "user", "content": observation})
             if not completion.exhausted:
-                show_turn(console, env.turns[-1], len(env.turns), raw)
+                show_turn(console, env.turns[-1], len(env.turns), env.paradigm, raw)
     except (EOFError, KeyboardInterrupt, CancelledError):
         if not done:
             env.fail("left before the end")

@@ -11,13 +11,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from paraagent.paraact.observation import read_responses, read_tools
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan
-from paraagent.paraact.protocol import AnswerBlock, CallBlock, SearchBlock, parse
+from paraagent.paraact.protocol import AnswerBlock, CallBlock, SearchBlock
 from paraagent.paraact.schema import clip
 from paraagent.rewards.atoms import states
 
 if TYPE_CHECKING:
+    from paraagent.paraact.paradigm import Paradigm
     from paraagent.rewards.score import Rewards
     from paraagent.task import Task
     from paraagent.trace import Call, Episode, PlanRecord, Turn
@@ -40,7 +40,7 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
         console.print(Text(f"! {note}", style="yellow"))
 
 
-def show_turn(console: Console, turn: Turn, number: int, raw: bool = False) -> None:
+def show_turn(console: Console, turn: Turn, number: int, paradigm: Paradigm, raw: bool = False) -> None:
     """One turn: thought, plan, and each block with what came back; `raw` adds what the model wrote and reads."""
     console.print()
     console.rule(Text(f"turn {number}: {turn.family}"), align="left", style="dim")
@@ -50,15 +50,17 @@ def show_turn(console: Console, turn: Turn, number: int, raw: bool = False) -> N
         return
     if turn.think:
         console.print(Text(clip(turn.think, _LINE), style="italic dim"))
-    console.print(_plan_line(turn.plan, turn.plan_rule))
+    if paradigm.plans:
+        console.print(_plan_line(turn.plan, turn.plan_rule))
     tools, responses, calls = (
-        iter(read_tools(turn.observation)),
-        iter(read_responses(turn.observation)),
+        iter(paradigm.read_tools(turn.observation)),
+        iter(paradigm.read_responses(turn.observation)),
         iter(turn.calls),
     )
-    for block in parse(turn.text).blocks:
+    for block in paradigm.parse(turn.text).blocks:
         if isinstance(block, SearchBlock):
-            console.print(Text(f"? {block.slot}: {clip(block.need, _LINE)}", style="bold"))
+            label = f"{block.slot}: " if block.slot else ""
+            console.print(Text(f"? {label}{clip(block.need, _LINE)}", style="bold"))
             for line in _found(next(tools, [])):
                 console.print(line)
         elif isinstance(block, CallBlock):
@@ -131,22 +133,21 @@ def _found(tools: list[Any]) -> Iterator[Text]:
         if "error" in tool:
             yield Text(f"    {tool['error']['msg']}", style="red")
             continue
-        parameters = tool["parameters"]
-        required = parameters.get("required", [])
-        typed = {name: f"{name}: {_type(schema)}" for name, schema in parameters["properties"].items()}
-        takes = [said if name in required else f"[{said}]" for name, said in typed.items()]
+        takes = [
+            f"[{name[:-1]}: {_kind(kind)}]" if name.endswith("?") else f"{name}: {_kind(kind)}"
+            for name, kind in tool["parameters"].items()
+        ]
         line = Text(f"    {tool['name']}", style="cyan")
         line.append(f"({', '.join(takes)})", style="default")
         yield line
         yield Text(f"        {clip(tool['description'], 110)}", style="dim")
 
 
-def _type(schema: Any) -> str:
-    """What a parameter takes: its allowed values, else its type."""
-    if not isinstance(schema, dict):
-        return "any"
-    kinds = schema.get("enum") or schema.get("type") or "any"
-    return " | ".join(map(str, kinds)) if isinstance(kinds, list) else str(kinds)
+def _kind(value: Any) -> str:
+    """What a parameter takes, without its meaning."""
+    if isinstance(value, str):
+        return value.partition(": ")[0].replace("|", " | ")
+    return "array" if isinstance(value, list) else "object"
 
 
 def _call_line(call: Call) -> Text:
@@ -155,6 +156,7 @@ def _call_line(call: Call) -> Text:
     line.append(f" {_short(orjson.dumps(call.arguments).decode())}", style="default")
     notes = [call.backend] if call.backend else []
     notes += ["by chance"] if call.injected else []
+    notes += [f"sent {call.attempts} times"] if call.attempts > 1 else []
     notes += [f"{call.seconds:.1f} s"] if call.seconds else []
     line.append(f"  {', '.join(notes)}", style="dim")
     return line

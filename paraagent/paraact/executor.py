@@ -7,7 +7,8 @@ and ends the turn. Whatever else a call raises becomes a `ToolExecutionError` ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from heapq import heappop, heappush
 from typing import Any, NamedTuple, TypeVar
 
 from paraagent.errors import ParaAgentError
@@ -62,28 +63,72 @@ class Outcome(NamedTuple):
     """How often it was sent."""
 
 
-async def execute(calls: Sequence[T], run: Callable[[T], Awaitable[Outcome]]) -> list[Outcome]:
-    """Run every call concurrently. Each starts in call order and runs up to its first wait before the next one starts,
-    so changes of state apply in call order.
+Outcomes = dict[int, Outcome]
+"""What became of the calls that have ended, by their place in the turn."""
+
+
+async def execute(
+    calls: Sequence[T],
+    run: Callable[[T, Outcomes], Awaitable[Outcome]],
+    *,
+    at_once: int,
+    after: Sequence[Collection[int]] = (),
+) -> list[Outcome]:
+    """Run the calls of a turn, at most `at_once` at a time; `run` sees what became of those before it.
+
+    Each starts in call order and runs up to its first wait before the next one starts, so changes of state apply in
+    call order. `after` says for each call which others must have ended (none where it is empty; without circles).
+    Where this is cancelled, nothing is left running.
 
     Raises:
         ParaAgentError: a call met something that only a person can mend; the others ran to their end.
     """
+    ended: Outcomes = {}
+    slots = asyncio.Semaphore(at_once)
+    done = [asyncio.Event() for _ in calls]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
 
-    async def guarded(call: T) -> Outcome | ParaAgentError:
-        try:
-            return await run(call)
-        except ToolError as error:
-            return Outcome(error.info, None, "")
-        except ParaAgentError as error:
-            return error
-        except Exception as error:
-            message = f"the tool broke off: {type(error).__name__}"
-            return Outcome(ErrorInfo(type="ToolExecutionError", msg=message), None, "")
+    async def guarded(place: int, call: T) -> ParaAgentError | None:
+        for other in after[place] if after else ():
+            await done[other].wait()
+        async with slots:
+            started = loop.time() - began
+            try:
+                outcome = await run(call, ended)
+            except ToolError as error:
+                outcome = Outcome(error.info, None, "")
+            except ParaAgentError as error:
+                return error
+            except Exception as error:
+                message = f"the tool broke off: {type(error).__name__}"
+                outcome = Outcome(ErrorInfo(type="ToolExecutionError", msg=message), None, "")
+            finally:
+                done[place].set()
+            ended[place] = outcome._replace(started=started) if outcome.measured else outcome
+        return None
 
-    outcomes = []
-    for outcome in await asyncio.gather(*(guarded(call) for call in calls)):
-        if isinstance(outcome, ParaAgentError):
-            raise outcome
-        outcomes.append(outcome)
-    return outcomes
+    for fault in await asyncio.gather(*(guarded(place, call) for place, call in enumerate(calls))):
+        if fault is not None:
+            raise fault
+    outcomes = [ended[place] for place in range(len(calls))]
+    begins = schedule([outcome.seconds for outcome in outcomes], at_once, after)
+    return [
+        outcome if outcome.measured else outcome._replace(started=begin)
+        for outcome, begin in zip(outcomes, begins, strict=True)
+    ]
+
+
+def schedule(seconds: Sequence[float], at_once: int, after: Sequence[Collection[int]] = ()) -> list[float]:
+    """When each call begins that takes so long, if the first that may start does: simulated time, without a clock."""
+    begins = [0.0] * len(seconds)
+    waiting, running, ended, now = list(range(len(seconds))), list[tuple[float, int]](), set[int](), 0.0
+    while waiting:
+        ready = [place for place in waiting if not after or ended.issuperset(after[place])]
+        for place in ready[: at_once - len(running)]:
+            waiting.remove(place)
+            begins[place] = now
+            heappush(running, (now + seconds[place], place))
+        now, place = heappop(running)
+        ended.add(place)
+    return begins

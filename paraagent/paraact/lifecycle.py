@@ -12,6 +12,7 @@ from typing import Literal
 
 from paraagent.paraact.plan import ExecutionPlan, Occurrence, Plan, PlanGraph, SearchPlan, plan_graph
 from paraagent.paraact.protocol import call_identity, fold
+from paraagent.paraact.references import levels, needs
 from paraagent.trace import Call, Family, PlanKind, PlanRule
 
 MAX_ACCEPTED = 2
@@ -70,7 +71,21 @@ def bind(progress: Progress, calls: Sequence[tuple[str, Identity]]) -> list[str 
 
 
 def advance(progress: Progress, calls: Sequence[Call]) -> tuple[Progress, list[str | None]]:
-    """The progress after the calls of one turn, and what each was bound to."""
+    """The progress after the calls of one turn, and what each was bound to.
+
+    A call that takes an argument from another one of the turn comes after it.
+    """
+    level = levels(needs([(call.name, call.references) for call in calls]))
+    bound: list[str | None] = [None] * len(calls)
+    for stage in sorted({each for each in level if each is not None}):
+        places = [place for place, each in enumerate(level) if each == stage]
+        progress, found = _advance(progress, [calls[place] for place in places])
+        for place, key in zip(places, found, strict=True):
+            bound[place] = key
+    return progress, bound
+
+
+def _advance(progress: Progress, calls: Sequence[Call]) -> tuple[Progress, list[str | None]]:
     named = [(fold(call.name), call_identity(call.name, call.arguments)) for call in calls]
     bound = bind(progress, named)
     status, identities = dict(progress.status), dict(progress.identities)
@@ -146,14 +161,31 @@ def accept(phase: Phase, plan: Plan, kind: PlanKind) -> Phase:
     return replace(phase, plan=plan, accepted=phase.accepted + 1, progress=progress)
 
 
-def after_calls(phase: Phase, calls: Sequence[Call]) -> Phase:
-    """The phase after a turn's calls."""
-    progress, outside = phase.progress, False
+def after_calls(phase: Phase, calls: Sequence[Call]) -> tuple[Phase, list[str | None]]:
+    """The phase after a turn's calls, and the planned call that each of them was."""
+    progress, bound = phase.progress, list[str | None]([None] * len(calls))
     if progress:
         progress, bound = advance(progress, calls)
-        outside = None in bound
     failed = any(call.visible and call.error is not None for call in calls)
-    return replace(phase, progress=progress, recovery=failed or outside)
+    outside = progress is not None and None in bound
+    return replace(phase, progress=progress, recovery=failed or outside), bound
+
+
+def refused(phase: Phase, calls: Sequence[tuple[str, Identity, frozenset[int]]]) -> list[bool]:
+    """Which calls (folded name, identity, places of the turn's calls that it refers to) of one turn the plan has not
+    ready, as far as can be told before they run: what a call refers to is taken to succeed."""
+    if phase.progress is None:
+        return [False] * len(calls)
+    progress, outside = phase.progress, [True] * len(calls)
+    level = levels([set(before) for _, _, before in calls])
+    for stage in sorted({each for each in level if each is not None}):
+        places = [place for place, each in enumerate(level) if each == stage]
+        bound = bind(progress, [calls[place][:2] for place in places])
+        for place, key in zip(places, bound, strict=True):
+            outside[place] = key is None
+        done: dict[str, Status] = {key: "done" for key in bound if key is not None}
+        progress = replace(progress, status={**progress.status, **done})
+    return outside
 
 
 def _judge_revision(phase: Phase, plan: Plan) -> PlanKind:

@@ -8,7 +8,6 @@ from typing import Any
 
 from paraagent.paraact.jsontext import JsonTextError, decode
 from paraagent.paraact.protocol import compact
-from paraagent.trace import ErrorInfo
 
 _RESPONSE = re.compile(r"<tool_response>\n(.*?)\n</tool_response>", re.DOTALL)
 _TOOLS = re.compile(r"<tools>\n(.*?)\n?</tools>", re.DOTALL)
@@ -21,19 +20,9 @@ def tools_block(schemas: Sequence[str]) -> str:
     return "\n".join(["<tools>", *schemas, "</tools>"])
 
 
-def tools_error(error: ErrorInfo) -> str:
-    """A search that could not be carried out."""
-    return tools_block([compact({"error": error.model_dump()})])
-
-
 def response_block(name: str, result: Any) -> str:
-    """One call's result."""
+    """What one call gave: its result, or `{"error": {"type", "msg"}}`."""
     return f"<tool_response>\n{compact({'name': name[:_NAME], 'result': result})}\n</tool_response>"
-
-
-def error_block(name: str, error: ErrorInfo) -> str:
-    """One call's error."""
-    return response_block(name, {"error": error.model_dump()})
 
 
 def read_responses(observation: str) -> list[Any]:

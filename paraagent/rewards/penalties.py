@@ -8,6 +8,7 @@ from paraagent.config import RewardConfig
 from paraagent.files import canonical_json
 from paraagent.paraact.executor import RETRYABLE
 from paraagent.paraact.protocol import call_identity, fold
+from paraagent.paraact.references import ancestors, needs
 from paraagent.task import Task
 from paraagent.trace import Call, Episode
 
@@ -52,15 +53,24 @@ def repeated_calls(episode: Episode) -> int:
 def dag_penalty(task: Task, episode: Episode, config: RewardConfig) -> float:
     """0.3 · share of the task's hard edges whose two calls were both sent and never in order.
 
-    In order is: the first call in an earlier turn than the second. Sent in one turn or the other way round is not.
+    In order is: the first call in an earlier turn than the second, or the second refers to the first within a turn.
+    Sent in one turn without that, or the other way round, is not.
     """
     turns: dict[str, list[int]] = defaultdict(list)
+    referred: set[tuple[str, str]] = set()
     for number, turn in enumerate(episode.turns):
-        for call in turn.calls:
-            turns[fold(call.name)].append(number)
+        names = [fold(call.name) for call in turn.calls]
+        for name in names:
+            turns[name].append(number)
+        before = ancestors(needs([(call.name, call.references) for call in turn.calls]))
+        referred |= {(names[first], names[second]) for second, places in enumerate(before) for first in places}
     tools = {call.id: fold(call.tool) for call in task.calls}
-    sent = [(turns.get(tools[first], []), turns.get(tools[second], [])) for first, second in task.hard_edges]
-    violated = sum(bool(first and second and min(first) >= max(second)) for first, second in sent)
+    pairs = [(tools[first], tools[second]) for first, second in task.hard_edges]
+    sent = [(turns.get(first, []), turns.get(second, [])) for first, second in pairs]
+    violated = sum(
+        bool(earlier and later and min(earlier) >= max(later)) and pair not in referred
+        for pair, (earlier, later) in zip(pairs, sent, strict=True)
+    )
     return config.penalty_dag * violated / len(sent) if sent else 0.0
 
 

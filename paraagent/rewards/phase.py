@@ -118,7 +118,7 @@ def _windows(turns: Sequence[tuple[int, Turn]]) -> Iterator[_Window]:
             yield from _window(phase, started)
             plan = ExecutionPlan.model_validate(turn.plan.body)
             phase, started = accept(phase, plan, turn.plan.kind), number
-        phase = after_calls(phase, turn.calls)
+        phase, _ = after_calls(phase, turn.calls)
     yield from _window(phase, started)
 
 

@@ -42,6 +42,8 @@ class Rate(NamedTuple):
 class FaultyPolicy:
     """Plays what the oracle would play if `plans` were the references; answers at once where a task has no plan."""
 
+    lockstep = False
+
     def __init__(self, name: str, plans: Mapping[str, Task | None], group: int = 64) -> None:
         self.name, self.group, self._plans = name, group, plans
         self._oracle = OraclePolicy(group)

@@ -45,6 +45,11 @@ class CallPath:
         """Note the tools that a visible search result showed."""
         self._discovered.update((fold(name), name) for name in names)
 
+    @property
+    def discovered(self) -> list[str]:
+        """Names of the tools that a search has shown, in that order."""
+        return list(self._discovered.values())
+
     def knows(self, name: str) -> bool:
         """Whether a search has shown this tool."""
         return fold(name) in self._discovered

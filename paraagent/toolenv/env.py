@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from paraagent.config import EnvConfig
 from paraagent.message import Completion, Message
-from paraagent.paraact.executor import Outcome, ToolError, execute
-from paraagent.paraact.lifecycle import Phase, accept, after_calls, bind, enter, judge, plan_rule
+from paraagent.paraact.executor import Outcome, execute
+from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, judge, plan_rule
+from paraagent.paraact.paradigm import PARAACT, Paradigm
 from paraagent.paraact.plan import Plan, PlanError, parse_plan
-from paraagent.paraact.prompt import SYSTEM_PROMPT
-from paraagent.paraact.protocol import CallBlock, ParsedTurn, SearchBlock, call_identity, fold, parse
+from paraagent.paraact.protocol import CallBlock, ParsedTurn, SearchBlock
 from paraagent.task import Split, Task
 from paraagent.toolenv.backends import Backends
 from paraagent.toolenv.calls import CallPath
@@ -29,13 +29,16 @@ from paraagent.toolenv.replies import (
     invalid,
     nothing_to_do,
     refusal,
+    schema_lines,
     search_reply,
     why_not_run,
 )
 from paraagent.toolenv.simulator import leaves
-from paraagent.trace import End, Episode, PlanRecord, Turn
+from paraagent.toolenv.together import Together
+from paraagent.trace import Call, End, Episode, PlanRecord, Search, Turn
 
 if TYPE_CHECKING:
+    from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
 
@@ -48,6 +51,20 @@ class Step(NamedTuple):
     done: bool
 
 
+class Watcher(Protocol):
+    """Somebody who looks on while a turn is carried out."""
+
+    def turn(self, number: int, parsed: ParsedTurn) -> None:
+        """A turn was read; numbers count from 1."""
+        ...
+
+    def begun(self, place: int, call: CallBlock) -> None:
+        """A call is on its way; `place` is its position among the calls of the turn."""
+        ...
+
+    def ended(self, place: int, call: CallBlock, outcome: Outcome) -> None: ...
+
+
 @dataclass
 class _State:
     """Everything that belongs to one episode."""
@@ -55,6 +72,11 @@ class _State:
     task: Task
     seed: int
     path: CallPath
+    messages: list[Message]
+    """What preceded the first turn."""
+    opening: tuple[Search, ...] = ()
+    clock: float = 0.0
+    """Seconds since the episode began."""
     turns: list[Turn] = field(default_factory=list)
     phase: Phase = field(default_factory=Phase)
     answer: str | None = None
@@ -73,23 +95,37 @@ class ToolEnv:
         *,
         split: Split | None = None,
         backends: Backends | None = None,
+        paradigm: Paradigm = PARAACT,
+        watcher: Watcher | None = None,
     ) -> None:
         """`split` restricts searches to the services of that split; None searches everything.
 
-        `backends` are those of `config`, opened once for all episodes of a process; None opens them here.
+        `backends` are those of `config`, opened once for all episodes of a process; None opens them here. `paradigm`
+        says how turns and observations are written.
 
         Raises:
             UsageError: a backend cannot be opened.
         """
         self.catalog, self.index, self.config, self.split = catalog, index, config, split
         self.backends = backends or Backends.open(config)
+        self.paradigm, self.watcher = paradigm, watcher
         self._state: _State | None = None
 
     def reset(self, task: Task, seed: int) -> list[Message]:
         """Begin an episode; returns the messages that precede the first assistant turn."""
         simulator = self.backends.begin(task.seed, _issued(task))
-        self._state = _State(task, seed, CallPath(self.catalog, self.config, seed, simulator))
-        return [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": task.request}]
+        path = CallPath(self.catalog, self.config, seed, simulator)
+        state = _State(task, seed, path, [])
+        schemas: list[str] = []
+        if self.paradigm.retrieves:
+            [hits] = self.index.search([task.request], self.config.k_request, split=self.split)
+            tools = self.catalog.get_many([hit.name for hit in hits]).values()
+            schemas, shown = schema_lines(self.paradigm, tools, self.config)
+            state.opening = (Search(query=task.request, hits=shown),)
+            path.discover(shown)
+        state.messages = self.paradigm.opening(task.request, schemas, self.config.references)
+        self._state = state
+        return list(state.messages)
 
     async def step(self, turn: Completion | str) -> Step:
         """Carry out one assistant turn, given as its text or with its token counts. Nothing that a model writes raises.
@@ -105,14 +141,22 @@ class ToolEnv:
             state.end = "token_limit"
             return Step("", True)
         text = completion.text.encode("utf-8", "replace").decode()
-        parsed = parse(text)
+        parsed = self.paradigm.parse(text)
+        if self.watcher:
+            self.watcher.turn(len(state.turns) + 1, parsed)
         phase = enter(state.phase, parsed.family)
-        rule = plan_rule(phase)
+        rule = plan_rule(phase) if self.paradigm.plans else "forbidden"
         record, plan = _judge_plan(parsed, phase)
         if record and record.accepted and plan:
             phase = accept(phase, plan, record.kind)
-        replies = fit_turn(await self._replies(parsed, phase), self.config.max_turn_chars)
-        events = tuple(reply.event for reply in replies if reply.event is not None)
+        started, state.clock = state.clock, state.clock + completion.seconds
+        replies = fit_turn(self.paradigm, await self._replies(parsed, phase), self.config.max_turn_chars)
+        events = [reply.event for reply in replies if reply.event is not None]
+        calls = [event for event in events if isinstance(event, Call)]
+        if parsed.family == "call":
+            phase, bound = after_calls(phase, calls)
+            events = [call.model_copy(update={"occurrence": key or ""}) for call, key in zip(calls, bound, strict=True)]
+        state.clock = max((call.started + call.seconds for call in calls), default=state.clock)
         bad_plan = record is not None and parsed.family in ("search", "call") and record.kind == "invalid"
         problems = (*parsed.problems, *([f"plan: {record.problem}"] if record and bad_plan else []))
         played = Turn(
@@ -123,13 +167,15 @@ class ToolEnv:
             plan_rule=rule,
             well_formed=not problems,
             problems=problems,
-            events=events,
+            events=tuple(events),
             observation="\n".join(reply.text for reply in replies),
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
+            started=started,
+            seconds=completion.seconds,
         )
         state.turns.append(played)
-        state.phase = after_calls(phase, played.calls) if parsed.family == "call" else phase
+        state.phase = phase
         state.path.discover(name for search in played.searches if search.visible for name in search.hits)
         if parsed.family == "answer":
             state.answer, state.end = _answer_of(parsed), "answer"
@@ -147,6 +193,11 @@ class ToolEnv:
         """What has happened so far."""
         return () if self._state is None else tuple(self._state.turns)
 
+    @property
+    def found(self) -> dict[str, ToolInterface]:
+        """The tools that searches have shown so far, in the order in which they were found."""
+        return self.catalog.get_many(self._state.path.discovered) if self._state else {}
+
     def episode(self, policy: str) -> Episode:
         """The trace of the ended episode.
 
@@ -157,12 +208,14 @@ class ToolEnv:
         if state is None or state.end is None:
             raise RuntimeError("the episode has not ended")
         return Episode(
-            episode_id=f"{policy}/{state.task.task_id}/{state.seed}",
+            episode_id=f"{policy}/{self.paradigm.name}/{state.task.task_id}/{state.seed}",
             task_id=state.task.task_id,
             policy=policy,
+            paradigm=self.paradigm.name,
             seed=state.seed,
-            system=SYSTEM_PROMPT,
+            system=next(message["content"] for message in state.messages if message["role"] == "system"),
             request=state.task.request,
+            opening=state.opening,
             turns=tuple(state.turns),
             answer=state.answer,
             end=state.end,
@@ -185,66 +238,53 @@ class ToolEnv:
         if parsed.family == "answer":
             return []
         if not parsed.blocks:
-            return [nothing_to_do(parsed)]
+            return [nothing_to_do(self.paradigm, parsed)]
         replies: dict[int, Reply] = {}
         searches: dict[int, SearchBlock] = {}
         calls: dict[int, CallBlock] = {}
         for number, block in enumerate(parsed.blocks):
             if reason := why_not_run(block, parsed):
-                replies[number] = refusal(block, invalid(reason))
+                replies[number] = refusal(self.paradigm, block, invalid(reason))
             elif isinstance(block, SearchBlock):
                 searches[number] = block
             elif isinstance(block, CallBlock):
                 calls[number] = block
-        replies |= self._searches(searches)
-        outcomes = await self._calls(list(calls.values()), phase)
-        for (number, call), outcome in zip(calls.items(), outcomes, strict=True):
-            replies[number] = call_reply(call, outcome, self.config)
-        return [replies[number] for number in range(len(parsed.blocks))]
+        return [
+            reply for _, reply in sorted((replies | self._searches(searches) | await self._calls(calls, phase)).items())
+        ]
 
     def _searches(self, blocks: Mapping[int, SearchBlock]) -> dict[int, Reply]:
         if not blocks:
             return {}
         found = self.index.search([block.need for block in blocks.values()], self.config.k, split=self.split)
+        tools = (self.catalog.get_many([hit.name for hit in hits]).values() for hits in found)
         return {
-            number: search_reply(block, self.catalog.get_many([hit.name for hit in hits]).values(), self.config)
-            for (number, block), hits in zip(blocks.items(), found, strict=True)
+            number: search_reply(self.paradigm, block, each, self.config)
+            for (number, block), each in zip(blocks.items(), tools, strict=True)
         }
 
-    async def _calls(self, blocks: Sequence[CallBlock], phase: Phase) -> list[Outcome]:
+    async def _calls(self, blocks: Mapping[int, CallBlock], phase: Phase) -> dict[int, Reply]:
+        if not blocks:
+            return {}
         state = self._running()
-        strict = self.config.controller == "strict"
-        refusals = self._refusals(blocks, phase) if strict else [""] * len(blocks)
-
-        async def run(numbered: tuple[CallBlock, str]) -> Outcome:
-            block, refusal = numbered
-            if refusal:
-                raise ToolError("InvalidRequestError", refusal)
-            return await state.path.run(block.name, block.arguments)
-
-        return await execute(list(zip(blocks, refusals, strict=True)), run)
-
-    def _refusals(self, blocks: Sequence[CallBlock], phase: Phase) -> list[str]:
-        """Why the strict controller does not run a call; empty where it does."""
-        path = self._running().path
-        bound: list[str | None] = [""] * len(blocks)
-        if phase.progress:
-            calls = [(fold(block.name), call_identity(block.name, block.arguments)) for block in blocks]
-            bound = bind(phase.progress, calls)
-        reasons = []
-        for block, key in zip(blocks, bound, strict=True):
-            if not path.knows(block.name):
-                reasons.append("no search has returned this tool yet: search for it first")
-            elif key is None:
-                reasons.append("the plan does not have this call ready: call what it depends on first, or plan it")
-            else:
-                reasons.append("")
-        return reasons
+        turn = Together(list(blocks.values()), state.path, self.config, phase, self.watcher)
+        outcomes = await execute(range(len(blocks)), turn.run, at_once=self.config.calls_at_once, after=turn.needs)
+        replies = {}
+        for place, (number, outcome) in enumerate(zip(blocks, outcomes, strict=True)):
+            block, references = turn.calls[place], turn.references[place]
+            reply = call_reply(self.paradigm, block, outcome, self.config)
+            event = (
+                reply.event.model_copy(update={"references": references, "started": state.clock + outcome.started})
+                if reply.event
+                else None
+            )
+            replies[number] = Reply(reply.text, event)
+        return replies
 
 
-def _issued(task: Task) -> Iterator[Any]:
-    """What the task gives away: every literal of its reference calls."""
-    return leaves([call.arguments for call in task.calls])
+def _issued(task: Task) -> Iterator[Any] | None:
+    """What the task gives away: every literal of its reference calls. Where a person asks, every id exists."""
+    return None if task.shape == "open" else leaves([call.arguments for call in task.calls])
 
 
 def _answer_of(parsed: ParsedTurn) -> str | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from paraagent.config import EnvConfig
 from paraagent.paraact.executor import Outcome
-from paraagent.paraact.observation import error_block, response_block, tools_block, tools_error
-from paraagent.paraact.protocol import AnswerBlock, Block, CallBlock, ParsedTurn, SearchBlock
+from paraagent.paraact.paradigm import Paradigm, error_text
+from paraagent.paraact.protocol import AnswerBlock, Block, CallBlock, ParsedTurn, SearchBlock, compact
 from paraagent.paraact.schema import clip, render_schema
 from paraagent.toolenv.limits import SMALLEST_ROOM, fit_json
 from paraagent.trace import Call, ErrorInfo, Event, Search
@@ -41,43 +41,52 @@ def why_not_run(block: Block, parsed: ParsedTurn) -> str:
     return "" if parsed.runs == family else "not run: send searches and calls in different turns"
 
 
-def nothing_to_do(parsed: ParsedTurn) -> Reply:
+def nothing_to_do(paradigm: Paradigm, parsed: ParsedTurn) -> Reply:
     """For a turn without any block."""
-    return Reply(error_block("", invalid(parsed.problems[-1])), None)
+    return Reply(error_text(paradigm, "", invalid(parsed.problems[-1])), None)
 
 
-def refusal(block: Block, error: ErrorInfo) -> Reply:
+def refusal(paradigm: Paradigm, block: Block, error: ErrorInfo) -> Reply:
     """For a block that is not carried out."""
     if isinstance(block, SearchBlock):
-        return Reply(tools_error(error), None)
+        return Reply(_search_error(paradigm, error), None)
     if isinstance(block, CallBlock):
         name = block.name.strip()
-        return Reply(error_block(name, error), Call(name=name, arguments=block.arguments, error=error))
-    return Reply(error_block("answer", error), None)
+        event = Call(name=name, arguments=block.arguments, error=error)
+        return Reply(error_text(paradigm, name, error), event)
+    return Reply(error_text(paradigm, "answer", error), None)
 
 
-def search_reply(block: SearchBlock, tools: Iterable[ToolInterface], config: EnvConfig) -> Reply:
+def search_reply(paradigm: Paradigm, block: SearchBlock, tools: Iterable[ToolInterface], config: EnvConfig) -> Reply:
     """The tools found, best first, as many as fit."""
+    lines, shown = schema_lines(paradigm, tools, config)
+    return Reply(paradigm.tools(lines), Search(slot=block.slot, query=block.need, hits=shown))
+
+
+def schema_lines(
+    paradigm: Paradigm, tools: Iterable[ToolInterface], config: EnvConfig
+) -> tuple[list[str], tuple[str, ...]]:
+    """A line for each tool and the tools' names, as many as fit into one observation."""
     lines: list[str] = []
     shown: list[str] = []
     for tool in tools:
         line = render_schema(tool, config.max_schema_chars)
-        if len(tools_block([*lines, line])) <= config.max_observation_chars:
+        if len(paradigm.tools([*lines, line])) <= config.max_observation_chars:
             lines.append(line)
             shown.append(tool.name)
-    return Reply(tools_block(lines), Search(query=block.need, hits=tuple(shown)))
+    return lines, tuple(shown)
 
 
-def call_reply(block: CallBlock, outcome: Outcome, config: EnvConfig) -> Reply:
+def call_reply(paradigm: Paradigm, block: CallBlock, outcome: Outcome, config: EnvConfig) -> Reply:
     """The result of a call, as much of it as fits, or its error."""
     name, error, result = block.name.strip(), outcome.error, None
     if error is not None:
         error = ErrorInfo(type=error.type, msg=clip(error.msg, _MESSAGE))
-        text = error_block(name, error)
+        text = error_text(paradigm, name, error)
     else:
-        room = config.max_observation_chars - len(response_block(name, ""))
+        room = config.max_observation_chars - len(paradigm.response(name, ""))
         result = fit_json(outcome.result, max(min(config.max_result_chars, room), SMALLEST_ROOM))
-        text = response_block(name, result)
+        text = paradigm.response(name, result)
     event = Call(
         name=name,
         arguments=block.arguments,
@@ -85,12 +94,14 @@ def call_reply(block: CallBlock, outcome: Outcome, config: EnvConfig) -> Reply:
         result=result,
         backend=outcome.backend,
         injected=outcome.injected,
+        started=outcome.started,
         seconds=outcome.seconds,
+        attempts=outcome.attempts,
     )
     return Reply(text, event)
 
 
-def fit_turn(replies: Sequence[Reply], max_chars: int) -> list[Reply]:
+def fit_turn(paradigm: Paradigm, replies: Sequence[Reply], max_chars: int) -> list[Reply]:
     """Keep the replies of one turn that fit together; the others say that they were left out."""
     kept, left = [], max_chars
     for reply in replies:
@@ -98,13 +109,17 @@ def fit_turn(replies: Sequence[Reply], max_chars: int) -> list[Reply]:
             left -= len(reply.text)
             kept.append(reply)
         else:
-            kept.append(_left_out(reply))
+            kept.append(_left_out(paradigm, reply))
     return kept
 
 
-def _left_out(reply: Reply) -> Reply:
+def _left_out(paradigm: Paradigm, reply: Reply) -> Reply:
     error = invalid("left out: the results of this turn are too long together; ask for less at once")
     event = reply.event.model_copy(update={"visible": False}) if reply.event else None
     if isinstance(reply.event, Call):
-        return Reply(error_block(reply.event.name, error), event)
-    return Reply(tools_error(error), event)
+        return Reply(error_text(paradigm, reply.event.name, error), event)
+    return Reply(_search_error(paradigm, error), event)
+
+
+def _search_error(paradigm: Paradigm, error: ErrorInfo) -> str:
+    return paradigm.tools([compact({"error": error.model_dump()})])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from paraagent.agents.language_model import END_OF_TEXT, LanguageModel
 from paraagent.agents.transcript import END, START
-from paraagent.paraact.prompt import SYSTEM_PROMPT
+from paraagent.paraact.prompt import paraact_prompt
 
 VOCABULARY = 640
 _TEXT = (
-    SYSTEM_PROMPT,
+    paraact_prompt(references=False),
     "system user assistant",
     "<think>I need two tools, one for each part of the request.</think>",
     '<plan>{"capacity_slots": ["weather", "stocks"]}</plan>',
     "<search_tool>weather: get the current weather of a city</search_tool>\n<tools>\n</tools>",
-    '{"name": "get_weather", "description": "The weather.", "parameters": {"type": "object", "properties": {}}}',
+    '{"name": "get_weather", "description": "The weather.", "parameters": {"city": "string", "days?": "integer"}}',
     '<plan>{"available_tools": ["a"], "execution_flow": [{"step": 1, "parallel": ["a"]}], "dependencies": []}</plan>',
     '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>',
     '<tool_response>{"name": "get_weather", "result": {"error": {"type": "NotFoundError", "msg": "No such id."}}}',

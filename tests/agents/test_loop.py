@@ -101,6 +101,7 @@ class Scripted:
 
     name = "scripted"
     group = 8
+    lockstep = True
 
     def __init__(self, breaks: str = "", short: bool = False) -> None:
         self.breaks, self.short, self.asked = breaks, short, list[int]()

@@ -8,12 +8,11 @@ import pytest
 
 from paraagent.agents.oracle import OraclePolicy, fact_label, slot_labels
 from paraagent.agents.policy import Conversation
-from paraagent.paraact.observation import error_block, response_block
+from paraagent.paraact.observation import response_block
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan, parse_plan
-from paraagent.paraact.prompt import NO_TOOL_ANSWER, SYSTEM_PROMPT
+from paraagent.paraact.prompt import NO_TOOL_ANSWER, paraact_prompt
 from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, parse
 from paraagent.task import Atom, ReferenceCall, Slot, Task
-from paraagent.trace import ErrorInfo
 from tests.rewards.builders import task
 
 PAIR = task("send", "list", atoms=["Ada", "Bob"]).model_copy(
@@ -79,7 +78,7 @@ def test_every_turn_is_well_formed_and_its_plan_valid() -> None:
 def test_the_answer_says_what_the_observation_says_and_no_more() -> None:
     sent = response_block("send", {"status": "lost"})
     due = response_block("list", {"items": [{"dueDate": 7.50}]})
-    gone = error_block("list", ErrorInfo(type="NotFoundError", msg="no such list"))
+    gone = response_block("list", {"error": {"type": "NotFoundError", "msg": "no such list"}})
     observations = (f"{sent}\n{due}", f"{sent}\n{gone}", gone)
     assert [answer(said(PAIR, "", observation)) for observation in observations] == [
         "The status is lost. The due date is 7.5.",
@@ -90,7 +89,7 @@ def test_the_answer_says_what_the_observation_says_and_no_more() -> None:
 
 def test_the_prompt_names_every_tag_of_the_grammar() -> None:
     for tag in ("think", "plan", "search_tool", "tool_call", "answer"):
-        assert f"<{tag}>" in SYSTEM_PROMPT
+        assert f"<{tag}>" in paraact_prompt(references=False)
 
 
 CHAIN = task("list", "send", hard=[("list", "send")]).model_copy(

@@ -122,7 +122,7 @@ def test_json_is_the_episode_with_its_rewards(home: Home, capsys: pytest.Capture
     code, out, err = run(capsys, "env", "play", "test-00001", "--policy", "oracle", "--json")
     assert code == 0
     document = orjson.loads(out)
-    assert (document["episode_id"], document["end"]) == ("oracle/test-00001/0", "answer")
+    assert (document["episode_id"], document["end"]) == ("oracle/paraact/test-00001/0", "answer")
     assert document["rewards"]["trajectory"] == 2.0
     assert "turn 1: search" in err
 

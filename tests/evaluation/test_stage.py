@@ -25,6 +25,7 @@ class Parrot:
 
     name = "parrot"
     group = 2
+    lockstep = True
 
     def __init__(self, seen: list[str], broken: set[str]) -> None:
         self.seen, self.broken = seen, broken

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, judge, plan_rule
+from paraagent.paraact import lifecycle
+from paraagent.paraact.lifecycle import Phase, accept, enter, judge, plan_rule
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan
 from paraagent.trace import Call, ErrorInfo, PlanKind
 from tests.paraact.test_plan import execution
@@ -19,6 +20,10 @@ def plan(flow: list[list[str]], edges: list[tuple[list[str], str]] | None = None
 def call(name: str, error: str | None = None, **more: Any) -> Call:
     info = ErrorInfo(type=error, msg="m") if error else None
     return Call(name=name, arguments=more.pop("arguments", {}), error=info, **more)
+
+
+def after_calls(phase: Phase, calls: list[Call]) -> Phase:
+    return lifecycle.after_calls(phase, calls)[0]
 
 
 def started(flow: list[list[str]], edges: list[tuple[list[str], str]] | None = None) -> Phase:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from paraagent.paraact.observation import error_block, read_responses, read_tools, response_block, tools_block
+from paraagent.paraact.observation import read_responses, read_tools, response_block, tools_block
+from paraagent.paraact.paradigm import PARAACT, error_text
 from paraagent.trace import ErrorInfo
 
 
 def test_results_and_errors_have_the_forms_of_the_grammar() -> None:
     assert response_block("send", {"id": 1}) == '<tool_response>\n{"name":"send","result":{"id":1}}\n</tool_response>'
-    assert error_block("send", ErrorInfo(type="NotFoundError", msg="no such mail")) == (
+    assert error_text(PARAACT, "send", ErrorInfo(type="NotFoundError", msg="no such mail")) == (
         "<tool_response>\n"
         '{"name":"send","result":{"error":{"type":"NotFoundError","msg":"no such mail"}}}\n'
         "</tool_response>"

@@ -38,24 +38,46 @@ def rendered(interface: ToolInterface, limit: int) -> dict[str, Any]:
 
 
 def test_required_parameters_come_first_and_optional_ones_go_first() -> None:
-    names = {limit: list(rendered(WIDE, limit)["parameters"]["properties"]) for limit in (900, 420, 370)}
+    names = {limit: list(rendered(WIDE, limit)["parameters"]) for limit in (900, 350, 330)}
     assert names == {
-        900: ["from", "to", "currency", "cabin", "filter"],
-        420: ["from", "to", "currency"],
-        370: ["from", "to"],
+        900: ["from", "to", "currency?", "cabin?", "filter?"],
+        350: ["from", "to", "currency?"],
+        330: ["from", "to"],
     }
 
 
 def test_texts_go_before_required_parameters_do() -> None:
-    shown = rendered(WIDE, 220)
-    assert shown["parameters"]["properties"] == {"from": {"type": "string"}, "to": {"type": "string"}}
-    assert shown["parameters"]["required"] == ["from", "to"]
+    texts = {"from": "string: Airport of departure.", "to": "string: Airport of arrival."}
+    assert rendered(WIDE, 330)["parameters"] == texts
+    assert rendered(WIDE, 280)["parameters"] == {"from": "string", "to": "string"}
+
+
+def test_a_value_says_what_a_parameter_takes() -> None:
+    shown = rendered(WIDE, 900)["parameters"]
+    assert (shown["cabin?"], shown["filter?"]) == ("economy|first", {"stops?": "integer"})
+    line = {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}, "required": ["at"]}
+    many = {"type": "array", "items": line}
+    parameters = {"lines": many, "state": {"enum": [1, None, "x"]}, "note": {"type": ["string", "null"]}, "free": {}}
+    kinds = rendered(tool(parameters={"type": "object", "properties": parameters, "required": list(parameters)}), 900)
+    assert kinds["parameters"] == {
+        "lines": [{"at": "string date-time"}],
+        "state": "1|null|x",
+        "note": "string|null",
+        "free": "any",
+    }
+
+
+def test_a_text_that_repeats_the_name_is_left_out() -> None:
+    texts = {"orderId": "The ID of the order.", "order_note": "Order note", "limit": "How many at most."}
+    properties = {name: {"type": "string", "description": text} for name, text in texts.items()}
+    shown = rendered(tool(parameters={"type": "object", "properties": properties, "required": list(texts)}), 700)
+    assert shown["parameters"] == {"orderId": "string", "order_note": "string", "limit": "string: How many at most."}
 
 
 def test_missing_required_parameters_are_counted() -> None:
     many = {f"parameter_number_{number}": {"type": "string"} for number in range(40)}
     shown = rendered(tool(parameters={"type": "object", "properties": many, "required": list(many)}), 400)
-    kept = len(shown["parameters"]["required"])
+    kept = len(shown["parameters"])
     assert kept > 0
     assert shown["description"].endswith(f"(and {40 - kept} more required parameters)")
 
@@ -68,7 +90,7 @@ def test_a_tool_cannot_close_its_own_block() -> None:
 def test_every_interface_gives_one_valid_bounded_line(interface: ToolInterface, limit: int) -> None:
     shown = rendered(interface, limit)
     assert shown["name"] == interface.name
-    assert set(shown["parameters"]["properties"]) <= set(interface.properties)
+    assert {name.removesuffix("?") for name in shown["parameters"]} <= set(interface.properties)
 
 
 @pytest.mark.parametrize(

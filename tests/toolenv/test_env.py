@@ -15,7 +15,7 @@ from paraagent.config import EnvConfig
 from paraagent.message import Completion
 from paraagent.paraact.executor import ERROR_TYPES
 from paraagent.paraact.observation import read_responses, read_tools
-from paraagent.paraact.prompt import SYSTEM_PROMPT
+from paraagent.paraact.prompt import paraact_prompt
 from paraagent.paraact.protocol import CallBlock, ParsedTurn, render
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.task import ReferenceCall, Slot, Task
@@ -82,7 +82,7 @@ def error_of(response: Any) -> tuple[str, str]:
 
 def test_an_episode_begins_with_prompt_and_request(session: Session) -> None:
     assert session.messages == [
-        {"role": "system", "content": SYSTEM_PROMPT},
+        {"role": "system", "content": paraact_prompt(references=False)},
         {"role": "user", "content": TASK.request},
     ]
 
@@ -96,7 +96,7 @@ def test_search_call_answer_leave_a_whole_trace(session: Session) -> None:
     assert response["result"]["order_id"] == "ord_1"
     assert session.step("<think>t</think><answer>EUR</answer>") == Step("", True)
     episode = session.env.episode("me")
-    assert (episode.episode_id, episode.end, episode.answer) == ("me/test-1/5", "answer", "EUR")
+    assert (episode.episode_id, episode.end, episode.answer) == ("me/paraact/test-1/5", "answer", "EUR")
     assert [turn.family for turn in episode.turns] == ["search", "call", "answer"]
     assert [turn.plan_rule for turn in episode.turns] == ["required", "required", "forbidden"]
     assert all(turn.well_formed and turn.plan_rule_kept for turn in episode.turns)

@@ -108,6 +108,8 @@ class LlmConfig(_Section):
     """Further tries after a fault that may pass, with growing pauses between them."""
     concurrency: Positive = 8
     """Questions that are under way at once."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """Questions that are sent in a minute at most; 0 is no limit."""
 
     @field_validator("base_url")
     @classmethod
@@ -123,6 +125,26 @@ class LlmConfig(_Section):
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ValueError("should be the name of an environment variable, never the key itself")
         return name
+
+
+class AgentConfig(LlmConfig):
+    """A model behind an endpoint as the agent, `--policy openai:MODEL`."""
+
+    max_tokens: Positive = 1_536
+    """Tokens of one turn, within `env.max_new_tokens`."""
+    timeout: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=8, ge=0, le=20)
+    concurrency: Positive = 32
+    episodes: Positive = 64
+    """Episodes that are played at once."""
+    native_tools: bool = False
+    """Searches and found tools are declared to the server as functions, where the model was trained to call these."""
+    stop: bool = True
+    """Whether the server is told where a turn ends; some models do not take it."""
+    input_price: float = Field(default=0.0, ge=0)
+    """Price of a million tokens read, in any currency."""
+    output_price: float = Field(default=0.0, ge=0)
+    """Price of a million tokens written."""
 
 
 class EnvConfig(_Section):
@@ -339,6 +361,7 @@ class Profile(_Section):
     catalog: CatalogConfig = CatalogConfig()
     model: ModelConfig = ModelConfig()
     env: EnvConfig = EnvConfig()
+    agent: AgentConfig = AgentConfig()
     tasks: TasksConfig = TasksConfig()
     demos: DemosConfig = DemosConfig()
     sft: SftConfig = SftConfig()

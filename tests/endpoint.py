@@ -21,13 +21,20 @@ class Raw:
     body: bytes
     status: int = 200
     content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    torn: bool = False
+    """The connection ends after half of it."""
+
+
+class Drop:
+    """The connection ends without a word."""
 
 
 class Hang:
     """The request is read and never answered."""
 
 
-Answer = str | Raw | Hang | Callable[[list[dict[str, Any]]], str]
+Answer = str | Raw | Hang | Drop | Callable[[list[dict[str, Any]]], "str | Raw | Drop"]
 """What the model says, or a function of the messages that says it; or what comes instead."""
 
 
@@ -47,10 +54,12 @@ class Endpoint:
         return LlmConfig(**(values | changes))
 
 
-def completion(text: str | None, **message: Any) -> Raw:
+def completion(text: str | None, usage: tuple[int, int] | None = None, **message: Any) -> Raw:
     said = {"role": "assistant", "content": text, **message}
     choice = {"index": 0, "finish_reason": "stop", "message": said}
     body = {"id": "1", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [choice]}
+    if usage:
+        body["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
     return Raw(orjson.dumps(body))
 
 
@@ -68,13 +77,19 @@ def serving(*answers: Answer) -> Iterator[Endpoint]:
             if isinstance(answer, Hang):
                 endpoint.over.wait(60)
                 return
-            if not isinstance(answer, Raw):
-                answer = completion(answer if isinstance(answer, str) else answer(body["messages"]))
+            said = answer if isinstance(answer, Raw | str | Drop) else answer(body["messages"])
+            if isinstance(said, Drop):
+                self.close_connection = True
+                return
+            answer = completion(said) if isinstance(said, str) else said
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.content_type)
             self.send_header("Content-Length", str(len(answer.body)))
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(answer.body[: len(answer.body) // 2] if answer.torn else answer.body)
+            self.close_connection = answer.torn
 
         def log_message(self, format: str, *args: object) -> None:
             pass

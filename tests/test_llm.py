@@ -18,9 +18,10 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
+from paraagent.chat import LlmError
 from paraagent.config import LlmConfig
 from paraagent.errors import RunError, UsageError
-from paraagent.llm import LlmClient, LlmError
+from paraagent.llm import LlmClient
 from paraagent.message import Message
 from paraagent.progress import Quiet
 from tests.endpoint import Answer, Hang, Raw, completion, serving

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from paraagent.llm import LlmClient, LlmError
+from paraagent.chat import LlmError
+from paraagent.llm import LlmClient
 from paraagent.message import Message
 from paraagent.progress import Progress
 from paraagent.seeds import rng

@@ -11,8 +11,9 @@ import logging
 from typing import Any
 
 from paraagent.catalog.interface import Schema, ToolInterface
+from paraagent.chat import Fault, LlmError
 from paraagent.files import canonical_json
-from paraagent.llm import Fault, LlmClient, LlmError
+from paraagent.llm import LlmClient
 from paraagent.message import Message
 from paraagent.toolenv.simulator import Response
 from paraagent.trace import ErrorInfo
@@ -38,6 +39,7 @@ _SAID: dict[Fault, tuple[str, str]] = {
     "timeout": ("TimeoutError", "no answer came in time: call again"),
     "rate_limit": ("RateLimitError", "too many requests: wait a moment and call again"),
     "unavailable": ("ServiceUnavailable", "the service is not available now: call again later"),
+    "too_long": ("ToolExecutionError", "the service cannot process this call"),
     "rejected": ("ToolExecutionError", "the service cannot process this call"),
     "unusable": ("ToolExecutionError", "the service gave no usable answer to this call"),
 }

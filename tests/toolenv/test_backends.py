@@ -15,10 +15,10 @@ import pytest
 from pydantic import ValidationError
 
 from paraagent.catalog.store import Catalog
+from paraagent.chat import LlmError
 from paraagent.config import EnvConfig
 from paraagent.errors import UsageError
 from paraagent.files import write_lines
-from paraagent.llm import LlmError
 from paraagent.message import Completion
 from paraagent.paraact.observation import read_responses
 from paraagent.paraact.protocol import CallBlock, ParsedTurn, render

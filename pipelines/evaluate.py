@@ -6,12 +6,13 @@ Artifact: `episodes/<system>.jsonl` (one episode a line), `scores.parquet` (one 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paraagent.errors import RunError
 from paraagent.files import read_lines, write_json
+from paraagent.progress import Progress
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from paraagent.agents.policy import Policy
     from paraagent.evaluation import Unit
 
-ATTEMPTS = 2
-"""How often a batch is tried before the run fails; it stays owed then, so the same command tries it again."""
-
-RunUnit = Callable[["Unit", "Policy"], list[Episode]]
+RunUnits = Callable[["Sequence[Unit]", "Policy", Any, Any], Coroutine[Any, Any, "list[Unit]"]]
+"""`run_units` once environment and rewards are settled."""
+_NAMED = 5
+"""Failed batches that are named."""
 
 
 def build(context: StageContext) -> StageResult:
@@ -36,7 +37,7 @@ def build(context: StageContext) -> StageResult:
         RunError: there is no held-out task, or a batch failed every attempt (its errors are in the sidecar).
     """
     from paraagent.catalog.store import Catalog
-    from paraagent.evaluation import plan_units, run_unit, score_frame, score_row, summarise
+    from paraagent.evaluation import plan_units, run_units, score_frame, score_row, summarise
     from paraagent.evaluation.benchmarks.toolenv import held_out
     from paraagent.retrieval.index import ToolIndex
     from paraagent.rewards.score import score
@@ -54,12 +55,12 @@ def build(context: StageContext) -> StageResult:
         index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
         env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context, catalog))
 
-        def run(unit: Unit, policy: Policy) -> list[Episode]:
-            return asyncio.run(run_unit(unit, policy, env, profile.rewards))
+        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any) -> Coroutine[Any, Any, list[Unit]]:
+            return run_units(owed, policy, env, profile.rewards, finished, failed)
 
         for system in config.systems:
             log = UnitLog(context.out / "episodes", system)
-            run_owed(system, units, log, run, context)
+            run_owed(system, units, log, run, partial(make_policy, system, context), context.progress)
             episodes = [Episode.model_validate(row) for row in log.close(task.task_id for task in tasks)]
             for task, episode in zip(tasks, episodes, strict=True):
                 scores.append(score_row(system, task, episode, score(task, episode, profile.rewards)))
@@ -70,35 +71,35 @@ def build(context: StageContext) -> StageResult:
     return StageResult(rows={"tasks": len(tasks), "episodes": frame.height}, metrics={"success": summary["success"]})
 
 
-def run_owed(system: str, units: list[Unit], log: UnitLog, run: RunUnit, context: StageContext) -> None:
-    """Run the units that are not finished; the policy is loaded only if there is one.
+def run_owed(
+    name: str, units: Sequence[Unit], log: UnitLog, run: RunUnits, policy: Callable[[], Policy], progress: Progress
+) -> None:
+    """Run the units that are not finished; the policy is opened only if there is one.
 
     Raises:
         RunError: units failed every attempt; the others are finished and kept.
     """
+    from paraagent.evaluation.runner import ATTEMPTS
+
     done = log.finished()
     owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
     if len(owed) < len(units):
-        context.progress.message(f"{system}: {len(units) - len(owed)} of {len(units)} batches were done before")
-    context.progress.advance(sum(len(unit.tasks) for unit in units if unit not in owed))
+        progress.message(f"{name}: {len(units) - len(owed)} of {len(units)} batches were done before")
+    progress.advance(sum(len(unit.tasks) for unit in units if unit not in owed))
     if not owed:
         return
-    policy, failed = make_policy(system, context), []
-    for unit in owed:
-        for _ in range(ATTEMPTS):
-            try:
-                episodes = run(unit, policy)
-            except Exception as error:  # a batch may fail in many ways; none may look like a result
-                log.fail(unit.key, f"{type(error).__name__}: {error}")
-            else:
-                log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
-                context.progress.advance(len(unit.tasks))
-                break
-        else:
-            failed.append(unit.key)
-    if failed:
+
+    def finished(unit: Unit, episodes: list[Episode]) -> None:
+        log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
+        progress.advance(len(unit.tasks))
+
+    def broke(unit: Unit, error: str) -> None:
+        log.fail(unit.key, error)
+
+    if failed := asyncio.run(run(owed, policy(), finished, broke)):
+        keys = ", ".join(unit.key for unit in failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
         raise RunError(
-            f"{len(failed)} of {len(units)} batches of {system} failed {ATTEMPTS} times ({', '.join(failed)}): "
+            f"{len(failed)} of {len(units)} batches of {name} failed {ATTEMPTS} times ({keys}): "
             f"read {log.failed_path}, then run the same command again; finished batches are kept"
         )
 

@@ -38,9 +38,9 @@ class PersonPolicy:
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """The next turn of each conversation. Raises `EOFError` once the person has left."""
-        return [Completion(self._turn()) for _ in conversations]
+        return [Completion(self._turn(conversation.paradigm.plans)) for conversation in conversations]
 
-    def _turn(self) -> str:
+    def _turn(self, tagged: bool) -> str:
         lines: list[str] = []
         if not self._greeted:
             print(HELP, file=self._notes)
@@ -54,10 +54,10 @@ class PersonPolicy:
             elif word:
                 lines.append(line.rstrip("\n"))
             elif lines:
-                if turn := self._written(lines):
+                if turn := self._written(lines, tagged):
                     return turn
                 lines = []
-        turn = self._written(lines)
+        turn = self._written(lines, tagged)
         if not turn:
             raise EOFError
         return turn
@@ -67,15 +67,18 @@ class PersonPolicy:
             print("> ", end="", file=self._notes, flush=True)
         return self._source.readline()
 
-    def _written(self, lines: Sequence[str]) -> str:
-        """The turn in its grammar; empty where nothing of it can be made out."""
-        if any("<" in line and ">" in line for line in lines) and lines[0].split()[0] not in _VERBS:
+    def _written(self, lines: Sequence[str], tagged: bool) -> str:
+        """The turn in its grammar, of tags or of ReAct; empty where nothing of it can be made out."""
+        whole = any("<" in line and ">" in line for line in lines) if tagged else "Action:" in "\n".join(lines)
+        if whole and lines[0].split()[0] not in _VERBS:
             return "\n".join(lines)
         known = [line for line in lines if line.split()[0] in _VERBS]
         for line in lines:
             if line not in known:
                 print(f"`{line.split()[0]}` is none of {', '.join(_VERBS)}: help says more", file=self._notes)
-        return turn_of(known) if known else ""
+        if not known:
+            return ""
+        return turn_of(known) if tagged else action_of(known)
 
 
 def turn_of(lines: Sequence[str]) -> str:
@@ -98,6 +101,21 @@ def turn_of(lines: Sequence[str]) -> str:
             *(f"<answer>{rest}</answer>" for verb, rest in parts if verb == "answer"),
         ]
     )
+
+
+def action_of(lines: Sequence[str]) -> str:
+    """A turn of ReAct from lines of shorthand: its first action."""
+    parts = [(line.split()[0], line.strip().partition(" ")[2].strip()) for line in lines]
+    think = " ".join(rest for verb, rest in parts if verb == "think") or "By hand."
+    for verb, rest in parts:
+        if verb == "search":
+            return f"Thought: {think}\nAction: search_tool\nAction Input: {compact({'query': rest})}"
+        if verb == "call":
+            name, _, given = rest.partition(" ")
+            return f"Thought: {think}\nAction: {name}\nAction Input: {given.strip() or '{}'}"
+        if verb == "answer":
+            return f"Thought: {think}\nAction: Finish\nAction Input: {compact({'answer': rest})}"
+    return f"Thought: {think}"
 
 
 def _slot(text: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from paraagent.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from paraagent.config import Profile
     from paraagent.task import Task
     from pipelines.home import Home
 
@@ -126,6 +127,40 @@ def find_task(task_id: str, named: str | None) -> Task:
         hint = f"did you mean {' or '.join(near)}?" if near else "`paraagent tasks list` shows them"
         raise UsageError(f"There is no task {task_id}: {hint}")
     return tasks[task_id]
+
+
+def made_with(home: Home, profile: str | None, overrides: list[str]) -> tuple[Profile, Path]:
+    """The settings that the tasks were made with, changed as the line says, and the catalog that they are about.
+
+    Raises:
+        UsageError: a setting that is none.
+        RunError: the tasks or their catalog are not there any more.
+    """
+    from pydantic import ValidationError
+
+    from paraagent.config import EnvConfig, Profile
+    from pipelines.manifest import MANIFEST, Damage, read_manifest
+    from pipelines.settings import with_settings
+
+    tasks = require_artifact(home, profile, "tasks")
+    try:
+        manifest = read_manifest(tasks)
+        if manifest is None:
+            raise Damage(f"{MANIFEST} is missing")
+        made = Profile(name=manifest.profile, env=EnvConfig.model_validate(manifest.config["env"]))
+        catalog = home.artifact("catalog", manifest.inputs["catalog"].fingerprint)
+    except (Damage, ValidationError, KeyError) as error:
+        raise RunError(f"{tasks} is damaged or was made by another version: `paraagent run` builds it again") from error
+    if not (catalog / MANIFEST).is_file():
+        raise RunError(f"The catalog that the tasks are about is gone from {catalog}: `paraagent run` builds it again")
+    return with_settings(made, overrides), catalog
+
+
+def trace_files(home: Home, named: str | None) -> list[Path]:
+    """The files with episodes: of what was asked for by hand, of `paraagent eval`, and of the current artifacts."""
+    own = [*sorted(home.root.glob("act/*.jsonl")), *sorted(home.root.glob("eval/*/*.jsonl"))]
+    kept = [path for path in own if path.stat().st_size and not path.name.endswith(".failed.jsonl")]
+    return kept + artifact_files(home, named).get("episodes", [])
 
 
 def artifact_files(home: Home, named: str | None) -> dict[str, list[Path]]:

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from paraagent.agents.policy import Policy
-    from paraagent.config import EnvConfig, Profile
     from paraagent.task import Task
     from paraagent.toolenv.env import ToolEnv
-    from pipelines.home import Home
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Play tasks turn by turn.")
-
-_POLICIES = ("person", "oracle", "base", "sft", "rl")
 
 
 @app.callback()
@@ -31,7 +25,10 @@ def root() -> None:
 @app.command()
 def play(
     task_id: Annotated[str, typer.Argument(metavar="TASK", help="Id of a task; `paraagent tasks list` shows them.")],
-    policy: Annotated[str, typer.Option(help="person (you), oracle, base, sft, rl, or local:DIR.")] = "person",
+    policy: Annotated[
+        str, typer.Option(help="person (you), oracle, base, sft, rl, local:DIR, or openai:MODEL.")
+    ] = "person",
+    paradigm: Annotated[str, typer.Option(help="paraact, react-ete or react-eae.")] = "paraact",
     seed: Annotated[int, typer.Option(help="Seed of the episode's own choices, faults and latencies.")] = 0,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, such as env.fault_rate=0.2.")] = None,
     raw: Annotated[
@@ -53,8 +50,9 @@ def play(
     from rich.console import Console
 
     from paraagent.catalog.store import Catalog
-    from paraagent.cli.current import find_task
+    from paraagent.cli.current import find_task, made_with
     from paraagent.cli.episode import show_end, show_notes, show_task
+    from paraagent.cli.policies import open_policy, paradigm_named
     from paraagent.cli.run import terminated_is_interrupted
     from paraagent.evaluation.metrics import REWARDS
     from paraagent.retrieval.index import ToolIndex
@@ -65,15 +63,16 @@ def play(
     from pipelines.home import Home
 
     task, home = find_task(task_id, profile), Home.locate()
-    settings, built = _made_with(home, profile, set_ or [])
-    player = _player(policy, home, profile, settings.env)
+    settings, built = made_with(home, profile, set_ or [])
+    written = paradigm_named(paradigm)
+    player = open_policy(policy, home, profile, settings)
     backends = Backends.open(settings.env, home.root / LLM_CACHE)
     console = Console(stderr=json, highlight=False)
     show_task(console, task)
     with Catalog.open(built / "catalog.duckdb") as catalog:
         show_notes(console, backends.notes(settings.env, catalog))
         index = ToolIndex.load(built / "index", catalog)
-        env = ToolEnv(catalog, index, settings.env, backends=backends)
+        env = ToolEnv(catalog, index, settings.env, backends=backends, paradigm=written)
         # asyncio's own handler would only cancel a task, and nobody cancels a read of the terminal.
         with suppress(KeyboardInterrupt), terminated_is_interrupted():
             asyncio.run(_play(env, task, player, seed, console, raw))
@@ -105,58 +104,3 @@ async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Co
     except (EOFError, KeyboardInterrupt, CancelledError):
         if not done:
             env.fail("left before the end")
-
-
-def _player(name: str, home: Home, profile: str | None, config: EnvConfig) -> Policy:
-    """Who writes the turns. Raises `UsageError` for a name that nobody has, `RunError` where its model is not built."""
-    from pathlib import Path
-
-    from paraagent.cli.current import require_artifact
-    from paraagent.errors import UsageError
-
-    if name == "person":
-        from paraagent.agents.person import PersonPolicy
-
-        return PersonPolicy(sys.stdin, sys.stderr)
-    if name == "oracle":
-        from paraagent.agents.oracle import OraclePolicy
-
-        return OraclePolicy()
-    if name not in _POLICIES and not name.startswith("local:"):
-        raise UsageError(f"There is no policy {name}: choose {', '.join(_POLICIES)} or local:DIR")
-    from paraagent.agents.local import LocalPolicy
-
-    if name.startswith("local:"):
-        folder = Path(name.removeprefix("local:")).expanduser()
-    else:
-        folder = require_artifact(home, profile, "model" if name == "base" else name) / "model"
-    return LocalPolicy(folder, config, name=name, group=1)
-
-
-def _made_with(home: Home, profile: str | None, overrides: list[str]) -> tuple[Profile, Path]:
-    """The settings that the tasks were made with, changed as the line says, and the catalog that they are about.
-
-    Raises:
-        UsageError: a setting that is none.
-        RunError: the tasks or their catalog are not there any more.
-    """
-    from pydantic import ValidationError
-
-    from paraagent.cli.current import require_artifact
-    from paraagent.config import EnvConfig, Profile
-    from paraagent.errors import RunError
-    from pipelines.manifest import MANIFEST, Damage, read_manifest
-    from pipelines.settings import with_settings
-
-    tasks = require_artifact(home, profile, "tasks")
-    try:
-        manifest = read_manifest(tasks)
-        if manifest is None:
-            raise Damage(f"{MANIFEST} is missing")
-        made = Profile(name=manifest.profile, env=EnvConfig.model_validate(manifest.config["env"]))
-        catalog = home.artifact("catalog", manifest.inputs["catalog"].fingerprint)
-    except (Damage, ValidationError, KeyError) as error:
-        raise RunError(f"{tasks} is damaged or was made by another version: `paraagent run` builds it again") from error
-    if not (catalog / MANIFEST).is_file():
-        raise RunError(f"The catalog that the tasks are about is gone from {catalog}: `paraagent run` builds it again")
-    return with_settings(made, overrides), catalog

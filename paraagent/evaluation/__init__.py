@@ -3,7 +3,7 @@
 from paraagent.evaluation.behaviour import LABELS, MEANINGS, OUTCOMES, Outcome, classify
 from paraagent.evaluation.intervals import Interval, paired_bootstrap, wilson
 from paraagent.evaluation.metrics import score_frame, score_row, summarise
-from paraagent.evaluation.runner import Unit, plan_units, run_unit
+from paraagent.evaluation.runner import Unit, plan_units, run_unit, run_units
 
 __all__ = [
     "LABELS",
@@ -16,6 +16,7 @@ __all__ = [
     "paired_bootstrap",
     "plan_units",
     "run_unit",
+    "run_units",
     "score_frame",
     "score_row",
     "summarise",

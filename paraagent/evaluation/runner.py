@@ -1,11 +1,13 @@
 """Runner: the same tasks, in the same batches, for every system.
 
 A unit is a fixed batch of tasks with its own seed. It is what resumes after a kill: a local model's rounding depends on
-which episodes share a batch, so half a batch is never continued, it is run again.
+which episodes share a batch, so half a batch is never continued, it is run again. Where episodes do not depend on each
+other, a unit may be one task, and all units run at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +22,10 @@ from paraagent.trace import Episode
 if TYPE_CHECKING:
     from paraagent.agents.policy import Policy
     from paraagent.toolenv.env import ToolEnv
+
+
+ATTEMPTS = 2
+"""How often a unit is tried."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,36 @@ def plan_units(tasks: Sequence[Task], batch: int, seed: int) -> list[Unit]:
         Unit(key=f"batch-{index:04d}", seed=derive(seed, "unit", index), tasks=tuple(tasks[start : start + batch]))
         for index, start in enumerate(starts)
     ]
+
+
+async def run_units(
+    units: Sequence[Unit],
+    policy: Policy,
+    env: Callable[[], ToolEnv],
+    config: RewardConfig,
+    finished: Callable[[Unit, list[Episode]], None],
+    failed: Callable[[Unit, str], None],
+) -> list[Unit]:
+    """Run units, one after another where the policy plays in lockstep, else as many at once as it plays episodes.
+
+    `finished` gets each unit's episodes as soon as they are there, `failed` each attempt that broke off. Returns the
+    units that broke off `ATTEMPTS` times.
+    """
+    slots = asyncio.Semaphore(1 if policy.lockstep else policy.group)
+
+    async def attempt(unit: Unit) -> Unit | None:
+        async with slots:
+            for _ in range(ATTEMPTS):
+                try:
+                    episodes = await run_unit(unit, policy, env, config)
+                except Exception as error:  # a unit may fail in many ways; none may look like a result
+                    failed(unit, str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}")
+                else:
+                    finished(unit, episodes)
+                    return None
+            return unit
+
+    return [unit for unit in await asyncio.gather(*map(attempt, units)) if unit is not None]
 
 
 async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv], config: RewardConfig) -> list[Episode]:

@@ -25,6 +25,13 @@ class Backends:
     order: tuple[BackendName, ...] = ("grounded",)
     recorded: Recordings | None = None
     llm: Backend | None = None
+    live: Backend | None = None
+    """Real tools, asked before everything else."""
+
+    @classmethod
+    def of_live(cls, backend: Backend) -> Backends:
+        """Real tools and nothing beside them."""
+        return cls((), live=backend)
 
     @classmethod
     def open(cls, config: EnvConfig, cache: Path | None = None) -> Backends:
@@ -56,4 +63,5 @@ class Backends:
         """The layers of one episode, over a new world."""
         grounded = GroundedSimulator(seed, issued)
         found: dict[BackendName, Backend | None] = {"recorded": self.recorded, "grounded": grounded, "llm": self.llm}
-        return Simulator(grounded, [layer for name in self.order if (layer := found[name]) is not None])
+        layers = [self.live, *(found[name] for name in self.order)]
+        return Simulator(grounded, [layer for layer in layers if layer is not None])

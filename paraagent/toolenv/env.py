@@ -8,6 +8,7 @@ by any number of instances; an instance itself costs next to nothing and holds o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -35,12 +36,15 @@ from paraagent.toolenv.replies import (
 )
 from paraagent.toolenv.simulator import leaves
 from paraagent.toolenv.together import Together
-from paraagent.trace import Call, End, Episode, PlanRecord, Search, Turn
+from paraagent.trace import Call, End, Episode, ErrorInfo, PlanRecord, Search, Turn
 
 if TYPE_CHECKING:
     from paraagent.catalog.interface import ToolInterface
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
+
+
+_INTERRUPTED = Outcome(ErrorInfo(type="ToolExecutionError", msg="interrupted before an answer came"), None, "")
 
 
 class Step(NamedTuple):
@@ -77,6 +81,8 @@ class _State:
     opening: tuple[Search, ...] = ()
     clock: float = 0.0
     """Seconds since the episode began."""
+    interrupted: bool = False
+    """Somebody cancelled the running turn."""
     turns: list[Turn] = field(default_factory=list)
     phase: Phase = field(default_factory=Phase)
     answer: str | None = None
@@ -130,6 +136,8 @@ class ToolEnv:
     async def step(self, turn: Completion | str) -> Step:
         """Carry out one assistant turn, given as its text or with its token counts. Nothing that a model writes raises.
 
+        A turn that is cancelled is kept with what had come back by then.
+
         Raises:
             RuntimeError: there is no running episode.
             ParaAgentError: a backend cannot work until a person mends something.
@@ -181,6 +189,8 @@ class ToolEnv:
             state.answer, state.end = _answer_of(parsed), "answer"
         elif len(state.turns) >= self.config.max_turns or self._lost(state.turns):
             state.end = "turn_limit"
+        if state.interrupted:
+            raise asyncio.CancelledError
         return Step(played.observation, state.end is not None)
 
     def fail(self, error: str) -> None:
@@ -268,7 +278,11 @@ class ToolEnv:
             return {}
         state = self._running()
         turn = Together(list(blocks.values()), state.path, self.config, phase, self.watcher)
-        outcomes = await execute(range(len(blocks)), turn.run, at_once=self.config.calls_at_once, after=turn.needs)
+        try:
+            outcomes = await execute(range(len(blocks)), turn.run, at_once=self.config.calls_at_once, after=turn.needs)
+        except asyncio.CancelledError:
+            state.interrupted = True
+            outcomes = [turn.ended.get(place, _INTERRUPTED) for place in range(len(blocks))]
         replies = {}
         for place, (number, outcome) in enumerate(zip(blocks, outcomes, strict=True)):
             block, references = turn.calls[place], turn.references[place]

@@ -39,6 +39,8 @@ class Together:
         """As they are sent: references give way to values once these are known."""
         self.references: list[dict[str, str]] = [{} for _ in calls]
         """Those that gave way, by path of the argument."""
+        self.ended: Outcomes = {}
+        """What became of the calls that were sent and have ended."""
         self._path, self._watcher = path, watcher
         self._written = [written(call.arguments) if config.references else {} for call in calls]
         self._refusals = [""] * len(calls)
@@ -66,6 +68,7 @@ class Together:
             outcome = await self._path.run(call.name, call.arguments)
         except ToolError as error:
             outcome = Outcome(error.info, None, "")
+        self.ended[place] = outcome
         if self._watcher:
             self._watcher.ended(place, call, outcome)
         return outcome

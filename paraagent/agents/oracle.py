@@ -121,8 +121,19 @@ def _steps(task: Task, pace: Pace, searches: bool) -> list[_Step]:
     calls = [call for layer in task.layers for call in layer]
     if pace == "single":
         return [*(_Step(needs=(need,)) for need in needs), *(_Step(calls=(call,)) for call in calls)]
-    layers = [calls] if pace == "references" and calls else task.layers
+    layers = _referring(task) if pace == "references" else task.layers
     return [*([_Step(needs=tuple(needs))] if needs else []), *(_Step(calls=tuple(layer)) for layer in layers)]
+
+
+def _referring(task: Task) -> list[list[ReferenceCall]]:
+    """The calls in as few turns as references allow: one that needs another's change, not its result, comes later."""
+    turn: dict[str, int] = {}
+    calls = [call for layer in task.layers for call in layer]
+    for call in calls:
+        taken = {source for source, _ in call.references.values()}
+        before = [first for first, second in task.hard_edges if second == call.id]
+        turn[call.id] = max((turn[first] + (first not in taken) for first in before), default=0)
+    return [[call for call in calls if turn[call.id] == number] for number in range(max(turn.values(), default=-1) + 1)]
 
 
 def _without_plan(turn: ParsedTurn, labels: bool) -> ParsedTurn:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paraagent.cli.bench_parallel import parallel
 from paraagent.cli.bench_tasks import tasks
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ _SHOWN = 5
 
 
 app.command()(tasks)
+app.command()(parallel)
 
 
 class _Lines:

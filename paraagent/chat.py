@@ -28,6 +28,8 @@ Fault = Literal["network", "timeout", "rate_limit", "unavailable", "denied", "to
 can read; a request that the server does not take; an answer that is none."""
 
 _RETRYABLE: frozenset[Fault] = frozenset(["network", "timeout", "rate_limit", "unavailable"])
+_UNHEARD = 2
+"""Further tries where nothing listens and nothing ever did: most likely the server is not running."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 """Seconds."""
 _MAX_ANSWER = 1_000_000
@@ -85,6 +87,7 @@ class ChatClient:
             raise UsageError("No language model is named: set `model`, and `base_url` where it is served")
         self.config = config
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+        self._heard = False
 
     @property
     def name(self) -> str:
@@ -105,7 +108,9 @@ class ChatClient:
                     await line.turn()
                     return (await self._once(line, request))._replace(seconds=time.monotonic() - began)
             except LlmError as error:
-                if attempt >= self.config.retries or not (error.retryable or error.garbled):
+                nobody = error.fault == "network" and not self._heard
+                tries = min(self.config.retries, _UNHEARD) if nobody else self.config.retries
+                if attempt >= tries or not (error.retryable or error.garbled):
                     raise
                 pause = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
                 if error.wait is not None:
@@ -139,7 +144,9 @@ class ChatClient:
         except (openai.OpenAIError, ValueError) as error:
             message = f"{self.name} answers no JSON: check `base_url` ({type(error).__name__})"
             raise LlmError("unusable", message, garbled=True) from None
-        return self._answer(completion)
+        answer = self._answer(completion)
+        self._heard = True
+        return answer
 
     def _answer(self, completion: Any) -> Answer:
         """What the model said. Servers send anything: a web page comes as a text, half an answer as empty fields."""

@@ -79,50 +79,66 @@ CREATE VIEW demos AS SELECT * FROM read_parquet(getvariable('demos'));
 CREATE VIEW scores AS SELECT * FROM read_parquet(getvariable('scores'));
 
 -- needs: episodes
--- One row an episode of demonstrations, reinforcement learning and evaluation; `turns` is JSON.
+-- One row an episode of demonstrations, reinforcement learning, evaluation, `eval` and `act`; `turns` is JSON. A line that is
+-- being written while this is read is left out.
 CREATE VIEW episodes AS
 WITH lines AS (
     SELECT coalesce(json -> 'row', json) AS episode, filename
-    FROM read_json_objects(getvariable('episodes'), format = 'newline_delimited', filename = true)
+    FROM read_json_objects(getvariable('episodes'), format = 'newline_delimited', filename = true, ignore_errors = true)
 )
-SELECT regexp_extract(filename, '/artifacts/([a-z]+)/', 1) AS stage,
+SELECT coalesce(nullif(regexp_extract(filename, '/artifacts/([a-z]+)/', 1), ''),
+        regexp_extract(filename, '/(act|eval)/[^/]*/?[^/]*$', 1)) AS stage,
     episode ->> '$.episode_id' AS episode_id, episode ->> '$.policy' AS policy, episode ->> '$.task_id' AS task_id,
     (episode ->> '$.seed')::BIGINT AS seed, episode ->> '$.paradigm' AS paradigm, episode ->> '$.end' AS ended,
     episode ->> '$.request' AS request, episode ->> '$.answer' AS answer, episode ->> '$.error' AS error,
     json_array_length(episode -> '$.turns')::INTEGER AS n_turns, episode -> '$.rewards' AS rewards,
-    episode -> '$.turns' AS turns
-FROM lines;
+    episode -> '$.opening' AS opening, episode -> '$.turns' AS turns
+FROM lines
+WHERE episode IS NOT NULL;
 
 -- needs: episodes
 -- One row a turn, counted from 1; `events` is JSON.
 CREATE VIEW turns AS
 WITH unfolded AS (
-    SELECT stage, episode_id, policy, task_id, seed, unnest(turns::JSON[]) AS body, generate_subscripts(turns::JSON[], 1)
-        AS turn
+    SELECT stage, episode_id, policy, paradigm, task_id, seed, unnest(turns::JSON[]) AS body,
+        generate_subscripts(turns::JSON[], 1) AS turn
     FROM episodes
 )
-SELECT stage, episode_id, policy, task_id, seed, turn, body ->> '$.family' AS family,
+SELECT stage, episode_id, policy, paradigm, task_id, seed, turn, body ->> '$.family' AS family,
     (body ->> '$.well_formed')::BOOLEAN AS well_formed, body ->> '$.plan_rule' AS plan_rule,
-    body ->> '$.plan.kind' AS plan_kind, (body ->> '$.completion_tokens')::INTEGER AS completion_tokens,
+    body ->> '$.plan.kind' AS plan_kind, nullif(body ->> '$.plan.problem', '') AS plan_problem,
+    (body ->> '$.prompt_tokens')::INTEGER AS prompt_tokens,
+    (body ->> '$.completion_tokens')::INTEGER AS completion_tokens,
+    coalesce((body ->> '$.started')::DOUBLE, 0) AS started, coalesce((body ->> '$.seconds')::DOUBLE, 0) AS seconds,
     body ->> '$.text' AS text, body ->> '$.observation' AS observation, body -> '$.problems' AS problems,
     body -> '$.events' AS events
 FROM unfolded;
 
 -- needs: episodes
--- One row a call that an agent made.
+-- One row a call that an agent made. `occurrence` is the planned call that it was; times are seconds since the episode began.
 CREATE VIEW calls AS
-WITH unfolded AS (SELECT * EXCLUDE (events, text, observation), unnest(events::JSON[]) AS event FROM turns)
-SELECT stage, episode_id, policy, task_id, seed, turn, event ->> '$.name' AS tool, event -> '$.arguments' AS arguments,
-    event ->> '$.error.type' AS error, event ->> '$.error.msg' AS message, event ->> '$.backend' AS backend,
-    (event ->> '$.visible')::BOOLEAN AS visible, event -> '$.result' AS result
+WITH unfolded AS (
+    SELECT * EXCLUDE (events, text, observation, started, seconds), unnest(events::JSON[]) AS event FROM turns
+)
+SELECT stage, episode_id, policy, paradigm, task_id, seed, turn, event ->> '$.name' AS tool,
+    event -> '$.arguments' AS arguments, nullif(event ->> '$.occurrence', '') AS occurrence,
+    event ->> '$.error.type' AS error, event ->> '$.error.msg' AS message,
+    nullif(event ->> '$.backend', '') AS backend, (event ->> '$.injected')::BOOLEAN AS injected,
+    coalesce((event ->> '$.started')::DOUBLE, 0) AS started, coalesce((event ->> '$.seconds')::DOUBLE, 0) AS seconds,
+    coalesce((event ->> '$.attempts')::INTEGER, 1) AS attempts, (event ->> '$.visible')::BOOLEAN AS visible,
+    event -> '$.result' AS result
 FROM unfolded
 WHERE event ->> '$.kind' = 'call';
 
 -- needs: episodes
--- One row a search that an agent made; `hits` is the list of tools found, best first.
+-- One row a search; `hits` is the list of tools found, best first. Turn 0 is before the first, where a paradigm retrieves once.
 CREATE VIEW searches AS
-WITH unfolded AS (SELECT * EXCLUDE (events, text, observation), unnest(events::JSON[]) AS event FROM turns)
-SELECT stage, episode_id, policy, task_id, seed, turn, event ->> '$.query' AS query,
+WITH unfolded AS (
+    SELECT stage, episode_id, policy, paradigm, task_id, seed, 0 AS turn, unnest(opening::JSON[]) AS event FROM episodes
+    UNION ALL
+    SELECT stage, episode_id, policy, paradigm, task_id, seed, turn, unnest(events::JSON[]) AS event FROM turns
+)
+SELECT * EXCLUDE (event), nullif(event ->> '$.slot', '') AS slot, event ->> '$.query' AS query,
     (event -> '$.hits')::VARCHAR[] AS hits, (event ->> '$.visible')::BOOLEAN AS visible
 FROM unfolded
 WHERE event ->> '$.kind' = 'search';

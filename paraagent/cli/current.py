@@ -157,23 +157,26 @@ def made_with(home: Home, profile: str | None, overrides: list[str]) -> tuple[Pr
 
 
 def trace_files(home: Home, named: str | None) -> list[Path]:
-    """The files with episodes: of what was asked for by hand, of `paraagent eval`, and of the current artifacts."""
-    own = [*sorted(home.root.glob("act/*.jsonl")), *sorted(home.root.glob("eval/*/*.jsonl"))]
-    kept = [path for path in own if path.stat().st_size and not path.name.endswith(".failed.jsonl")]
-    return kept + artifact_files(home, named).get("episodes", [])
+    """The files with episodes: of the current artifacts, of `paraagent act` and of `paraagent eval`, as far as there
+    are any."""
+    return artifact_files(home, named).get("episodes", [])
 
 
 def artifact_files(home: Home, named: str | None) -> dict[str, list[Path]]:
     """Files of the current artifacts by data set, as `sql/views.sql` calls them; those that exist."""
     profile = current_profile(home, named)
-    if profile is None:
-        return {}
     stages = ("tasks", "demos", "rl", "evaluate")
-    found = {stage: path for stage in stages if (path := home.current_artifact(profile, stage)) is not None}
+    found = {"home": home.root}
+    for stage in stages if profile else ():
+        if path := home.current_artifact(profile or "", stage):
+            found[stage] = path
     patterns = {
         "tasks": [("tasks", "tasks.jsonl")],
         "demos": [("demos", "demos.parquet")],
-        "episodes": [("demos", "episodes.jsonl"), ("rl", "episodes.jsonl"), ("evaluate", "episodes/*.jsonl")],
+        "episodes": [
+            *(("home", "act/*.jsonl"), ("home", "eval/*/*.jsonl")),
+            *(("demos", "episodes.jsonl"), ("rl", "episodes.jsonl"), ("evaluate", "episodes/*.jsonl")),
+        ],
         "scores": [("evaluate", "scores.parquet")],
     }
     return {

@@ -176,7 +176,7 @@ def _show(results: list[dict[str, Any]], tasks: int, console: Console) -> None:
     from rich.table import Table
 
     table = Table(title=f"{tasks} held-out tasks", title_justify="left", box=None, header_style="bold")
-    table.add_column("policy", no_wrap=True)
+    table.add_column("policy", overflow="fold")
     table.add_column("paradigm", no_wrap=True)
     for column in ("solved", "interval", "turns", "a turn", "found", "read", "written", "time"):
         table.add_column(column, justify="right", no_wrap=True)

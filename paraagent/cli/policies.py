@@ -61,10 +61,10 @@ def endpoint(config: AgentConfig, model: str) -> AgentConfig:
 
     from paraagent.config import AgentConfig
 
-    values = config.model_dump(exclude_unset=True) | {"model": model}
     named = os.environ.get("OPENAI_BASE_URL")
+    address = named if named and config.base_url == AgentConfig().base_url else config.base_url
     try:
-        return AgentConfig.model_validate({"base_url": named, **values} if named else values)
+        return AgentConfig.model_validate(config.model_dump() | {"model": model, "base_url": address})
     except ValidationError as error:
         raise UsageError("$OPENAI_BASE_URL should be http(s)://HOST/PATH, without user, password or query") from error
 

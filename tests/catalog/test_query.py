@@ -34,7 +34,7 @@ TASK: dict[str, Any] = {
 }
 
 
-def episode(policy: str) -> dict[str, Any]:
+def episode(policy: str, version: int = 1) -> dict[str, Any]:
     turn: dict[str, Any] = {
         "text": "<think>…</think>",
         "plan": None,
@@ -57,8 +57,10 @@ def episode(policy: str) -> dict[str, Any]:
         "visible": True,
     }
     call |= {"error": {"type": "NotFoundError", "msg": "no such city"}, "backend": "grounded", "injected": False}
+    if version > 1:
+        call |= {"started": 1.5, "seconds": 0.5, "attempts": 2, "occurrence": "weather_current"}
     return {
-        "version": 1,
+        "version": version,
         "episode_id": f"{policy}/t1/0",
         "task_id": "t1",
         "policy": policy,
@@ -95,7 +97,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, tiny_catalog_path: Path) -> P
         (home / "artifacts" / stage).mkdir(parents=True)
     shutil.copy(tiny_catalog_path, home / "artifacts" / "catalog" / "catalog.duckdb")
     write_lines(home / "artifacts" / "tasks" / "tasks.jsonl", [TASK])
-    write_lines(home / "artifacts" / "demos" / "episodes.jsonl", [episode("oracle")])
+    write_lines(home / "artifacts" / "demos" / "episodes.jsonl", [episode("oracle", version=2)])
     evaluate = home / "artifacts" / "evaluate" / "ab12"
     write_lines(evaluate / "episodes" / "base.jsonl", [{"unit": "t1", "row": episode("base")}])
     pl.DataFrame([score("oracle", True), score("base", False)]).write_parquet(evaluate / "scores.parquet")
@@ -148,6 +150,30 @@ def test_episodes_of_all_stages_unfold_into_turns_searches_and_calls(session: Qu
         (2, "weather_current", "NotFoundError", "Oslo")
     ]
     assert rows(session, "SELECT hits[1] FROM searches WHERE policy = 'base'") == [("weather_forecast",)]
+
+
+def test_what_an_older_version_did_not_note_is_zero(session: QuerySession) -> None:
+    sql = "SELECT policy, started, seconds, attempts, occurrence FROM calls ORDER BY policy"
+    assert rows(session, sql) == [("base", 0.0, 0.0, 1, None), ("oracle", 1.5, 0.5, 2, "weather_current")]
+
+
+def test_a_file_that_is_being_written_shows_its_whole_lines(home: Path, tmp_path: Path) -> None:
+    one = orjson.dumps(
+        {
+            "unit": "a",
+            "row": episode("mine")
+            | {"opening": [{"kind": "search", "query": "all of it", "hits": ["weather_current"], "visible": True}]},
+            "made": {},
+        }
+    )
+    path = tmp_path / "home" / "act" / "episodes.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(one + b"\n" + one[: len(one) // 2])
+    with QuerySession.open(
+        tmp_path / "home", home / "artifacts" / "catalog" / "catalog.duckdb", {"episodes": [path]}
+    ) as now:
+        assert rows(now, "SELECT stage, policy, n_turns FROM episodes") == [("act", "mine", 2)]
+        assert rows(now, "SELECT turn, query FROM searches ORDER BY turn") == [(0, "all of it"), (1, "weather")]
 
 
 def test_values_are_parameters_and_never_sql(session: QuerySession) -> None:

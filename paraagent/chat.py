@@ -12,6 +12,7 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -104,7 +105,7 @@ class ChatClient:
         began = time.monotonic()
         for attempt in count():
             try:
-                async with line.slots:
+                async with line.slot():
                     await line.turn()
                     return (await self._once(line, request))._replace(seconds=time.monotonic() - began)
             except LlmError as error:
@@ -201,10 +202,34 @@ class _Line:
             timeout=config.timeout,
             max_retries=0,
         )
-        self.slots = asyncio.Semaphore(config.concurrency)
+        self._slots, self._left = asyncio.Semaphore(config.concurrency), config.concurrency
+        self._most, self._in_time = config.concurrency, 0
         self._apart = 60 / config.requests_per_minute if config.requests_per_minute else 0.0
         self._next = 0.0
         self.closing = self._closing()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A place among the requests under way. A server that answers too late gets fewer of them at once, down to one,
+        since many go on with a request that nobody waits for; answers in time bring the places back one by one."""
+        await self._slots.acquire()
+        try:
+            yield
+        except LlmError as error:
+            self._in_time = 0
+            if error.fault == "timeout" and self._left > 1:
+                self._left -= 1
+            else:
+                self._slots.release()
+            raise
+        except BaseException:
+            self._slots.release()
+            raise
+        self._slots.release()
+        self._in_time += 1
+        if self._left < self._most and self._in_time >= self._left:
+            self._left, self._in_time = self._left + 1, 0
+            self._slots.release()
 
     async def turn(self) -> None:
         """Wait until a request may go out."""

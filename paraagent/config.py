@@ -132,9 +132,9 @@ class AgentConfig(LlmConfig):
 
     max_tokens: Positive = 1_536
     """Tokens of one turn, within `env.max_new_tokens`."""
-    timeout: float = Field(default=120.0, gt=0)
+    timeout: float = Field(default=300.0, gt=0)
     retries: int = Field(default=8, ge=0, le=20)
-    concurrency: Positive = 32
+    concurrency: Positive = 16
     episodes: Positive = 64
     """Episodes that are played at once."""
     native_tools: bool = False

@@ -240,6 +240,23 @@ def test_one_wait_counts_for_every_request() -> None:
     assert min(times[1:]) - times[0] >= 0.45
 
 
+def test_a_server_that_is_too_slow_for_so_many_gets_fewer_at_once() -> None:
+    """One request at a time is all that this server does in time, and it goes on with those that were given up."""
+    one = threading.Lock()
+
+    def answer(messages: list[dict[str, Any]]) -> str:
+        with one:
+            time.sleep(0.1)
+        return ANSWER
+
+    async def ask(client: ChatClient) -> list[Answer]:
+        return list(await asyncio.gather(*(client.complete({"messages": []}) for _ in range(12))))
+
+    with serving(answer) as endpoint:
+        answers = asyncio.run(ask(ChatClient(agent(endpoint, timeout=0.6, retries=20, concurrency=12))))
+    assert [each.content for each in answers] == [ANSWER] * 12
+
+
 def test_requests_a_minute_are_spread() -> None:
     times: list[float] = []
 

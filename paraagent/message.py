@@ -19,6 +19,6 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """How long a remote model took; 0 where it is not measured, as in this process, where nothing but the seed decides."""
+    """How long a remote model took; 0 in this process, where nothing but the seed decides what a trace says."""
     exhausted: bool = False
     """The context is full: the turn was not written and the episode ends with `token_limit`."""

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from paraagent.trace import Change
 
 Shape = Literal["single", "parallel", "chain", "fan-out", "fan-in", "mixed", "no-tool", "unsolvable", "open"]
-"""How the calls of the reference hang together; `no-tool` and `unsolvable` have none, since none is needed or none would
-do, and `open` is a person's request, of which nothing is known."""
+"""How the calls of the reference hang together; `no-tool` and `unsolvable` have none, since none is needed or none
+would do, and `open` is a person's request, of which nothing is known."""
 Reach = Literal["service", "provider", "providers"]
 Split = Literal["train", "validation", "test"]
 

@@ -1,8 +1,8 @@
 """Trace: the one record of an episode, read by rewards, training, evaluation and report.
 
-An `Episode` holds `Turn`s, a turn holds `Event`s (searches or calls). Times are seconds since the episode began: simulated
-ones where the world is, so that the same seed leaves the same bytes, and measured ones where a real tool or a remote
-model took them.
+An `Episode` holds `Turn`s, a turn holds `Event`s (searches or calls). Times are seconds since the episode began:
+simulated ones where the world is, so that the same seed leaves the same bytes, and measured ones where a real tool or a
+remote model took them.
 """
 
 from __future__ import annotations

@@ -1,18 +1,29 @@
-"""One question to a live MCP server: which tools do you have? Bounded in time, pages and bytes.
+"""A live MCP server: a connection to it, and the one question of which tools it has. Bounded in time, pages and bytes.
 
-The command is split as a shell would and run without one; it sees this process's environment, which is never shown.
-`$NAME` in a command or an address stands for a variable of it.
+As a source, its command is split as a shell would and run without one; it sees this process's environment, which is
+never shown. `$NAME` in a command or an address stands for a variable of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import shlex
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+from mcp.client.client import Client
+from mcp_types import Implementation, PaginatedRequestParams, ToolListChangedNotification
+
+from paraagent import __version__
+from paraagent.catalog.mcp_http import http
+from paraagent.catalog.mcp_json import storable
+from paraagent.catalog.mcp_link import TOO_MUCH, Endpoint, Link, TooMuchError, watched
+from paraagent.catalog.mcp_stdio import stdio
 from paraagent.catalog.secrets import expanded
 from paraagent.catalog.sources.mcp import label
 from paraagent.catalog.sources.openapi_files import is_url
@@ -24,6 +35,10 @@ MAX_BYTES = 32_000_000
 MAX_PAGES = 100
 MAX_TOOLS = 5_000
 
+for _name in ("mcp", "client", "httpx2"):
+    # the SDK writes down addresses and what servers say; both may hold secrets, and every fault is told here anyway
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
+
 
 def list_tools(name: str) -> dict[str, Any]:
     """`{"server": {name, version, title}, "tools": […]}` as JSON values, the tools in the server's order.
@@ -34,99 +49,91 @@ def list_tools(name: str) -> dict[str, Any]:
         RunError: the server ends midway, never ends its list, or sends too much.
     """
     who = f"The MCP server {label(name)}"
-    command: list[str] = []
-    if not is_url(name):
+    if is_url(name):
+        endpoint = Endpoint(url=expanded(name))
+    else:
         try:
-            command = [expanded(word) for word in shlex.split(name)]
+            endpoint = Endpoint(command=tuple(expanded(word) for word in shlex.split(name)))
         except ValueError as error:
             raise UsageError(f"The command of mcp:{label(name)} cannot be split ({error}): check its quotes") from error
-        if not command or shutil.which(command[0]) is None:
-            raise UsageError(f"There is no command {command[0] if command else ''!r} on this machine: install it first")
+        ensure_command(endpoint)
+    link = Link(MAX_BYTES, whole=True, seconds=SECONDS)
     try:
-        return asyncio.run(_within(expanded(name) if not command else name, command, who))
+        return asyncio.run(_within(endpoint, link, who))
     except BaseException as error:
-        first = _first(error)
-        if isinstance(first, KeyboardInterrupt | ParaAgentError):
-            raise first from None
-        if isinstance(first, TimeoutError):
-            raise NetworkError(f"{who} did not answer within {SECONDS:.0f} seconds: try it by hand") from error
-        if type(first).__name__ == "TooMuchError":
-            raise RunError(f"{who} sent more than {MAX_BYTES // 1_000_000} MB: it is not used") from error
-        if isinstance(first, Exception):
-            said = (str(first).strip() or type(first).__name__).splitlines()[0][:120]
-            raise NetworkError(f"{who} did not list its tools ({said}): check that it starts and answers") from error
-        raise
+        fault = explained(error, link, who, SECONDS)
+        raise fault from None if fault is error else error
 
 
-async def _within(name: str, command: list[str], who: str) -> dict[str, Any]:
-    async with asyncio.timeout(SECONDS):
-        return await _ask(name, command, who)
+def ensure_command(endpoint: Endpoint) -> None:
+    """Raises UsageError where the endpoint is a command that does not exist."""
+    if endpoint.url:
+        return
+    program = endpoint.command[0] if endpoint.command else ""
+    at = Path(endpoint.cwd) / program if endpoint.cwd and os.sep in program else program
+    if shutil.which(at, path=endpoint.env.get("PATH")) is None:
+        raise UsageError(f"There is no command {program!r} on this machine: install it first")
 
 
-async def _ask(name: str, command: list[str], who: str) -> dict[str, Any]:
-    from mcp.client.client import Client
-    from mcp_types import Implementation, PaginatedRequestParams
-
-    from paraagent import __version__
-    from paraagent.catalog.mcp_stdio import stdio
-
-    transport: AbstractAsyncContextManager[Any] = stdio(command, MAX_BYTES) if command else _http(name)
-    info = Implementation(name="paraagent", version=__version__)
-    async with Client(transport, client_info=info, cache=None) as client:
-        tools: list[dict[str, Any]] = []
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
-            if len(tools) > MAX_TOOLS:
-                raise RunError(f"{who} lists more than {MAX_TOOLS:,} tools: it is not used")
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        else:
-            raise RunError(f"{who} does not end its list of tools after {MAX_PAGES} pages: it is not used")
-        server = client.server_info.model_dump(mode="json", exclude_none=True) if client.server_info else {}
-    return {"server": {key: server[key] for key in ("name", "version", "title") if key in server}, "tools": tools}
+async def _within(endpoint: Endpoint, link: Link, who: str) -> dict[str, Any]:
+    async with asyncio.timeout(SECONDS), connected(endpoint, link) as client:
+        return await listed(client, who)
 
 
 @asynccontextmanager
-async def _http(url: str) -> AsyncIterator[Any]:
-    """The SDK's transport over a client that counts what comes."""
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
+async def connected(endpoint: Endpoint, link: Link) -> AsyncIterator[Client]:
+    """A connection to a server, from its start to its end: processes and all.
 
-    from paraagent.catalog.mcp_stdio import TooMuchError
+    What the server asks of its client (to sample a model, to ask the person, to show folders) is refused. Enter and
+    leave it in the same task; calls may come from any. What is raised is for `explained`.
+    """
 
-    total = 0
+    async def told(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            link.changed = True
 
-    class Counted(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+    transport = http(endpoint, link) if endpoint.url else stdio(endpoint, link)
+    info = Implementation(name="paraagent", version=__version__)
+    async with Client(watched(transport, link), client_info=info, cache=None, message_handler=told) as client:
+        yield client
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            nonlocal total
-            async for piece in self._stream:
-                total += len(piece)
-                if total > MAX_BYTES:
-                    raise TooMuchError
-                yield piece
 
-        async def aclose(self) -> None:
-            await self._stream.aclose()
+async def listed(client: Client, who: str) -> dict[str, Any]:
+    """What `list_tools` gives, over a connection that is there."""
+    tools: list[dict[str, Any]] = []
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        tools += [storable(tool.model_dump(mode="json", by_alias=True, exclude_none=True)) for tool in page.tools]
+        if len(tools) > MAX_TOOLS:
+            raise RunError(f"{who} lists more than {MAX_TOOLS:,} tools: it is not used")
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    else:
+        raise RunError(f"{who} does not end its list of tools after {MAX_PAGES} pages: it is not used")
+    server = client.server_info.model_dump(mode="json", exclude_none=True) if client.server_info else {}
+    return {"server": {key: server[key] for key in ("name", "version", "title") if key in server}, "tools": tools}
 
-    async def count(response: httpx2.Response) -> None:
-        response.stream = Counted(response.stream)
 
-    async with (
-        httpx2.AsyncClient(timeout=SECONDS, event_hooks={"response": [count]}) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
+def explained(error: BaseException, link: Link, who: str, seconds: float) -> BaseException:
+    """What went wrong with a connection, as the error that a person reads; a cancellation stays what it is."""
+    first = _first(error)
+    if isinstance(first, ParaAgentError | KeyboardInterrupt):
+        return first
+    if link.exceeded or TOO_MUCH in str(first):
+        return RunError(f"{who} sent more than {link.max_bytes // 1_000_000} MB: it is not used")
+    if isinstance(first, TimeoutError):
+        return NetworkError(f"{who} did not answer within {seconds:.0f} seconds: try it by hand")
+    if not isinstance(first, Exception):
+        return first
+    said = (str(first).strip() or type(first).__name__).splitlines()[0][:120]
+    return NetworkError(f"{who} did not list its tools ({said}): check that it starts and answers")
 
 
 def _first(error: BaseException) -> BaseException:
     """The cause inside groups of tasks; the most telling one where there are several."""
     while isinstance(error, BaseExceptionGroup):
         inner = error.exceptions
-        error = next((e for e in inner if type(e).__name__ == "TooMuchError"), inner[0])
+        error = next((e for e in inner if isinstance(e, TooMuchError)), inner[0])
     return error

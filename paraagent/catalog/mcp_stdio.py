@@ -8,58 +8,60 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any, Self
 
 import anyio
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+
+from paraagent.catalog.mcp_json import ENDS, message
+from paraagent.catalog.mcp_link import Endpoint, Link, TooMuchError
 
 _CHUNK = 65_536
 _GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 
 
-class TooMuchError(Exception):
-    """A server sent more than it may."""
-
-
 @asynccontextmanager
-async def stdio(command: Sequence[str], max_bytes: int) -> AsyncIterator[TransportStreams]:
+async def stdio(endpoint: Endpoint, link: Link) -> AsyncIterator[TransportStreams]:
     """Start a server without a shell, in a process group of its own that never outlives this context.
+
+    Where the limit is for each message, one that is larger is dropped, and its request is told.
 
     Raises:
         OSError: it cannot be started.
-        TooMuchError: it sent more than `max_bytes` in all.
+        TooMuchError: it sent more than it may in all.
     """
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *endpoint.command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, **endpoint.env},
+        cwd=endpoint.cwd,
     )
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def listen() -> None:
         assert process.stdout
-        line, total = bytearray(), 0
+        line, total = _Line(link.max_bytes), 0
         # a child that the server leaves behind may hold its output open
         with anyio.CancelScope() as listening, incoming:
             group.start_soon(gone, listening)
             while piece := await process.stdout.read(_CHUNK):
                 total += len(piece)
-                if total > max_bytes:
+                if link.whole and total > link.max_bytes:
+                    link.exceeded = True
                     raise TooMuchError
                 *whole, rest = piece.split(b"\n")
                 for end in whole:
-                    line += end
-                    with suppress(ValueError):  # servers print what is no message
-                        await incoming.send(SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line))))
-                    line.clear()
-                line += rest
+                    line.add(end)
+                    if (found := message(*line.take())) is not None:  # servers print what is no message
+                        await incoming.send(found)
+                line.add(rest)
 
     async def gone(scope: anyio.CancelScope) -> None:
         while process.returncode is None:
@@ -67,26 +69,73 @@ async def stdio(command: Sequence[str], max_bytes: int) -> AsyncIterator[Transpo
         await anyio.sleep(_LOOK_SECONDS)  # what it said last
         scope.cancel()
 
-    async def speak() -> None:
-        assert process.stdin
-        async with outgoing:
-            async for item in outgoing:
-                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                process.stdin.write(text.encode() + b"\n")
-                with suppress(ConnectionError):
-                    await process.stdin.drain()
-
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(listen)
-            group.start_soon(speak)
             try:
-                yield received, sent
+                yield received, _Outgoing(process)
             finally:
                 group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
+
+
+class _Line:
+    """A line as its pieces come; of one that is too long, only so much and its very end are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept, self._tail = bytearray(), b""
+
+    def add(self, piece: bytes) -> None:
+        room = self._most - len(self._kept)
+        self._kept += piece[:room]
+        if len(piece) > room:
+            self._tail = (self._tail + piece[room:])[-ENDS:]
+
+    def take(self) -> tuple[bytes, bytes]:
+        """What was kept, and the end of what was not; the next line begins."""
+        taken = bytes(self._kept), self._tail
+        self._kept, self._tail = bytearray(), b""
+        return taken
+
+
+class _Outgoing:
+    """Writes messages at once, so that it is known of each whether a living server was there to read it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin
+        self._process, self._pipe = process, process.stdin
+
+    async def send(self, item: SessionMessage, /) -> None:
+        # a child of a server that has ended may hold its input open, and never read it
+        if _has_ended(self._process):
+            raise anyio.BrokenResourceError
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._pipe.write(text.encode() + b"\n")
+        try:
+            await self._pipe.drain()
+        except ConnectionError as error:
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        self._pipe.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: Any) -> None:
+        await self.aclose()
+
+
+def _has_ended(process: asyncio.subprocess.Process) -> bool:
+    if process.returncode is None:
+        try:
+            os.kill(process.pid, 0)
+        except ProcessLookupError:  # waited for, but the event loop was not told yet
+            return True
+    return process.returncode is not None
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -61,6 +61,10 @@ def manifest(stage: str, config: dict[str, Any], inputs: dict[str, InputEntry]) 
 
 @pytest.fixture
 def task(tiny_catalog: Catalog) -> Task:
+    return parcel_task(tiny_catalog)
+
+
+def parcel_task(tiny_catalog: Catalog) -> Task:
     """A task whose fact is what the parcel's tool says in the task's world."""
     one = parcel(1, "test")
     tool = tiny_catalog.get("shipping_track_parcel")
@@ -71,6 +75,11 @@ def task(tiny_catalog: Catalog) -> Task:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_catalog_path: Path, task: Task) -> Home:
+    return furnished(tmp_path, monkeypatch, tiny_catalog_path, task)
+
+
+def furnished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_catalog_path: Path, task: Task) -> Home:
+    """A home with a small catalog and one task."""
     monkeypatch.setenv("PARAAGENT_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "120")
     home, env = Home(tmp_path), Profile(name="quick").env.model_dump(mode="json")

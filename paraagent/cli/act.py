@@ -159,9 +159,9 @@ async def _play(
             running = await stack.enter_async_context(
                 McpServers(servers, timeout=config.call_timeout, confirm=None if yes else live.confirm)
             )
+            path = running.write_catalog(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paraagent-"))))
             for fault in running.faults:
                 live.note(fault)
-            path = running.write_catalog(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paraagent-"))))
             backends = Backends.of_live(running)
         catalog = stack.enter_context(Catalog.open(path))
         index = ToolIndex.load(path.parent / "index", catalog)

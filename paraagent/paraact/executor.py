@@ -108,7 +108,9 @@ async def execute(
             ended[place] = outcome._replace(started=started) if outcome.measured else outcome
         return None
 
-    for fault in await asyncio.gather(*(guarded(place, call) for place, call in enumerate(calls))):
+    running = (guarded(place, call) for place, call in enumerate(calls))
+    # Exceptions are collected, since otherwise the first call that is cancelled ends the wait for the others.
+    for fault in await asyncio.gather(*running, return_exceptions=True):
         if fault is not None:
             raise fault
     outcomes = [ended[place] for place in range(len(calls))]
@@ -120,15 +122,19 @@ async def execute(
 
 
 def schedule(seconds: Sequence[float], at_once: int, after: Sequence[Collection[int]] = ()) -> list[float]:
-    """When each call begins that takes so long, if the first that may start does: simulated time, without a clock."""
+    """When each call begins that takes so long, if that starts which is ready longest: simulated time, no clock."""
     begins = [0.0] * len(seconds)
     waiting, running, ended, now = list(range(len(seconds))), list[tuple[float, int]](), set[int](), 0.0
-    while waiting:
+    queue: list[int] = []
+    while waiting or queue:
         ready = [place for place in waiting if not after or ended.issuperset(after[place])]
-        for place in ready[: at_once - len(running)]:
-            waiting.remove(place)
+        waiting = [place for place in waiting if place not in ready]
+        queue += ready
+        free = at_once - len(running)
+        for place in queue[:free]:
             begins[place] = now
             heappush(running, (now + seconds[place], place))
+        del queue[:free]
         now, place = heappop(running)
         ended.add(place)
     return begins

@@ -60,13 +60,14 @@ def bind(progress: Progress, calls: Sequence[tuple[str, Identity]]) -> list[str 
     A call binds to the unfinished occurrence with its identity, else to the lowest ready one of its tool.
     """
     free = {occurrence.id: occurrence.tool for occurrence in progress.ready}
-    bound: list[str | None] = []
-    for name, identity in calls:
-        same = [key for key in free if progress.identities.get(key) == identity]
-        key = next(iter(same or [key for key, tool in free.items() if tool == name]), None)
-        if key is not None:
-            del free[key]
-        bound.append(key)
+    bound: list[str | None] = [None] * len(calls)
+    for place, (_, identity) in enumerate(calls):
+        bound[place] = next((key for key in free if progress.identities.get(key) == identity), None)
+        free.pop(bound[place] or "", None)
+    for place, (name, _) in enumerate(calls):
+        if bound[place] is None:
+            bound[place] = next((key for key, tool in free.items() if tool == name), None)
+            free.pop(bound[place] or "", None)
     return bound
 
 

@@ -32,7 +32,7 @@ def read_responses(observation: str) -> list[Any]:
 
 def read_tools(observation: str) -> list[list[Any]]:
     """The tool schemas of each `<tools>` block, in query order."""
-    blocks = [text.splitlines() for text in _TOOLS.findall(observation)]
+    blocks = [text.split("\n") for text in _TOOLS.findall(observation)]
     return [[value for line in lines if (value := _value(line)) is not None] for lines in blocks]
 
 

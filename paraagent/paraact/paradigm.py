@@ -116,7 +116,7 @@ class _ReAct:
         return f"Observation: {compact(result)}"
 
     def read_tools(self, observed: str) -> list[list[Any]]:
-        lines = observed.splitlines()[1:]
+        lines = observed.split("\n")[1:]
         return [[value for line in lines if (value := _value(line)) is not None]] if lines else []
 
     def read_responses(self, observed: str) -> list[Any]:

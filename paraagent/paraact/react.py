@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from paraagent.paraact.jsontext import JsonTextError, decode_at, skip_space
+from paraagent.paraact.jsontext import JsonTextError, decode_at
 from paraagent.paraact.protocol import (
     MAX_BLOCK_CHARS,
     AnswerBlock,
@@ -28,6 +28,7 @@ SEARCH, FINISH = "search_tool", "Finish"
 
 _LABEL = re.compile(r"^[ \t]*(Thought|Action|Action Input|Observation)[ \t]*:[ \t]*", re.MULTILINE)
 _FORM = "write Thought, Action and Action Input, each on a line of its own"
+_NOT_YOURS = "an observation is not yours to write: end the turn after Action Input"
 _NAME_CHARS = 64
 
 
@@ -40,6 +41,8 @@ def parse(text: str, *, searches: bool) -> ParsedTurn:
         return ParsedTurn(thought, None, (), (*problems, f"no action: {_FORM}"))
     name, _, rest = text[action.end() :].partition("\n")
     name = name.strip().strip("`*\"'")[:_NAME_CHARS]
+    if "Observation" in labels and labels["Observation"].start() < action.start():
+        problems.append(_NOT_YOURS)
     block, after = _block(name, text, action.end() + len(text[action.end() :]) - len(rest), searches)
     if block.problem:
         problems.append(block.problem)
@@ -79,18 +82,21 @@ def _thought(text: str, labels: dict[str, re.Match[str]]) -> tuple[str | None, l
 
 def _block(name: str, text: str, start: int, searches: bool) -> tuple[Block, int]:
     """The action with its input, and the position after it."""
-    given = _LABEL.match(text, skip_space(text, start))
+    given = _next_label(text, start)
     if given is None or given[1] != "Action Input":
         return _faulty(name, searches, f"no Action Input after the action: {_FORM}"), start
+    following = _LABEL.search(text, given.end())
+    until = following.start() if following else len(text)
+    said = text[given.end() : until].strip()
+    plain = not said.startswith("{") and (name == FINISH or (searches and name == SEARCH))
     try:
         value, end = decode_at(text, given.end())
     except JsonTextError as error:
-        following = _LABEL.search(text, given.end())
-        end = following.start() if following else len(text)
-        if name == FINISH or (searches and name == SEARCH):
-            value = text[given.end() : end].strip()
-        else:
-            return _faulty(name, searches, f"Action Input is {error}"), end
+        if not plain:
+            return _faulty(name, searches, f"Action Input is {error}"), until
+        value, end = said, until
+    if plain and text[end:until].strip():
+        value, end = said, until
     if end - given.end() > MAX_BLOCK_CHARS:
         return _faulty(name, searches, f"Action Input has more than {MAX_BLOCK_CHARS} characters"), end
     return _made(name, value, searches), end
@@ -129,12 +135,17 @@ def _faulty(name: str, searches: bool, problem: str) -> Block:
 
 def _after(text: str, end: int) -> list[str]:
     """What is wrong with whatever follows the action."""
-    rest = skip_space(text, end)
-    if rest >= len(text):
+    if not text[end:].strip():
         return []
-    label = _LABEL.match(text, rest)
+    label = _next_label(text, end)
     if label is None:
         return ["text after Action Input"]
     if label[1] == "Observation":
-        return ["an observation is not yours to write: end the turn after Action Input"]
+        return [_NOT_YOURS]
     return ["more than one action: only the first is carried out"]
+
+
+def _next_label(text: str, start: int) -> re.Match[str] | None:
+    """The label that comes next, if nothing stands before it."""
+    label = _LABEL.search(text, start)
+    return label if label and not text[start : label.start()].strip() else None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from paraagent.paraact.protocol import fold
 
 _FORM = re.compile(r"([^#.\s]+)(?:#([1-9]\d{0,3}))?(?:\.(.+))?", re.DOTALL)
+_POSITION = re.compile(r"[0-9]{1,9}")
 _MISSING = object()
 
 
@@ -31,9 +32,9 @@ class DanglingReferenceError(ValueError):
     """Why a reference leads nowhere, in words for the model."""
 
 
-def written(arguments: Any) -> dict[str, str]:
-    """Dotted path of each argument that is a reference, and what stands there."""
-    return dict(_walk(arguments, ""))
+def written(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Dotted path of each argument that is a reference, and what stands there; all of them together are none."""
+    return {place: text for name, part in arguments.items() for place, text in _walk(part, name)}
 
 
 def locate(text: str, names: Sequence[str]) -> Reference:
@@ -109,7 +110,7 @@ def look_up(result: Any, path: str) -> Any:
     for part in path.split(".") if path else ():
         if isinstance(value, dict):
             value = value.get(part, _MISSING)
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+        elif isinstance(value, list) and _POSITION.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]
         else:
             value = _MISSING
@@ -118,24 +119,31 @@ def look_up(result: Any, path: str) -> Any:
     return value
 
 
-def filled(arguments: Any, values: Mapping[str, Any], place: str = "") -> Any:
+def filled(arguments: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with values, by dotted path, in the place of references."""
-    if place in values:
-        return values[place]
-    if isinstance(arguments, dict):
-        return {name: filled(part, values, f"{place}.{name}" if place else name) for name, part in arguments.items()}
-    if isinstance(arguments, list):
-        return [filled(part, values, f"{place}.{n}" if place else str(n)) for n, part in enumerate(arguments)]
-    return arguments
+    return {name: _filled(part, values, name) for name, part in arguments.items()}
+
+
+def _filled(value: Any, values: Mapping[str, Any], place: str) -> Any:
+    if _is_reference(value):
+        return values.get(place, value)
+    if isinstance(value, dict):
+        return {name: _filled(part, values, f"{place}.{name}") for name, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, values, f"{place}.{number}") for number, part in enumerate(value)]
+    return value
 
 
 def _walk(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        if value.keys() == {"$ref"} and isinstance(value["$ref"], str):
-            yield place, value["$ref"]
-            return
+    if _is_reference(value):
+        yield place, value["$ref"]
+    elif isinstance(value, dict):
         for name, part in value.items():
-            yield from _walk(part, f"{place}.{name}" if place else name)
+            yield from _walk(part, f"{place}.{name}")
     elif isinstance(value, list):
         for number, part in enumerate(value):
-            yield from _walk(part, f"{place}.{number}" if place else str(number))
+            yield from _walk(part, f"{place}.{number}")
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"$ref"} and isinstance(value["$ref"], str)

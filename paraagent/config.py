@@ -260,10 +260,31 @@ class TasksConfig(_Section):
 
 
 class DemosConfig(_Section):
-    """Which oracle episodes become demonstrations."""
+    """Who writes demonstrations, and which episodes become some."""
 
-    max_tokens: Positive = 1_200
+    source: str = "team"
+    """`team`, which plays tasks, or `sharegpt:FILE`, a JSON, JSON Lines or Parquet file of conversations."""
+    team: LlmConfig = LlmConfig()
+    """Plays the roles of the team, where a model is named; otherwise a script does, by the tasks' references."""
+    attempts: Positive = 1
+    """Episodes a task."""
+    limit: int = Field(default=0, ge=0)
+    """Most demonstrations of one split, balanced over shapes, reaches and recoveries; 0 keeps all."""
+    imperfect: Share = 0.35
+    """Share of scripted episodes with a slip that the same episode mends."""
+    fault_rate: Share = 0.02
+    """Share of the valid calls that fail by chance, in a way that may pass."""
+    max_likeness: Share = 0.9
+    """Of two demonstrations with the same tools that have more of their words in common, one is left out."""
+    max_tokens: Positive = 4_096
     """A longer demonstration is left out, with the reason counted."""
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if source != "team" and not re.fullmatch(r"sharegpt:.+", source):
+            raise ValueError("should be team or sharegpt:FILE")
+        return source
 
 
 class SftConfig(_Section):

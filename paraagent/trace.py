@@ -19,7 +19,7 @@ End = Literal["answer", "turn_limit", "token_limit", "error"]
 
 ParadigmName = Literal["paraact", "react-ete", "react-eae"]
 
-TRACE_VERSION = 2
+TRACE_VERSION = 3
 """What is written; what an earlier version wrote can be read."""
 
 
@@ -97,6 +97,15 @@ class PlanRecord(_Record):
         return self.kind in ("initial", "revise", "restart")
 
 
+class Note(_Record):
+    """What one of those who write turns together said."""
+
+    role: str
+    """`planner`, `explorer`, `executor`, `critic`, `writer`; `check` for what was found without asking anybody, `slip`
+    for an imperfection that a script put in."""
+    text: str
+
+
 class Turn(_Record):
     """One assistant turn and the observation that followed it."""
 
@@ -116,6 +125,8 @@ class Turn(_Record):
     """When the policy was asked, in seconds since the episode began."""
     seconds: float = 0.0
     """How long a remote model took to write the turn; 0 where it is not measured."""
+    notes: tuple[Note, ...] = ()
+    """How the turn came about, where several wrote it together."""
 
     @property
     def searches(self) -> tuple[Search, ...]:

@@ -49,11 +49,13 @@ def tasks(out: Path) -> pd.DataFrame:
 
 
 def demos(out: Path) -> pd.DataFrame:
-    """One row a demonstration of `demos.parquet`, its conversation reduced to roles and counts."""
+    """One row a demonstration of both splits, its conversation reduced to roles and counts."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(out / "demos.parquet", columns=["task_id", "shape", "split", "messages", "discovered_tools"])
-    return _frame(_demo_row(row) for row in table.to_pylist())
+    columns = ["task_id", "seed", "shape", "split", "messages", "mistakes", "discovered_tools", "n_turns"]
+    files = [out / name for name in ("demos.parquet", "validation.parquet") if (out / name).exists()]
+    batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(256, columns=columns))
+    return _frame(_demo_row(row) for batch in batches for row in batch.to_pylist())
 
 
 def episodes(out: Path) -> pd.DataFrame:
@@ -117,10 +119,12 @@ def _demo_row(demo: dict[str, Any]) -> dict[str, Any]:
     roles = [message["role"] for message in demo["messages"]]
     written = [message["content"] for message in demo["messages"] if message["role"] == "assistant"]
     return {
-        **{name: demo[name] for name in ("task_id", "shape", "split")},
+        **{name: demo[name] for name in ("task_id", "seed", "shape", "split", "n_turns")},
         "n_messages": len(roles),
-        "least_messages": {"no-tool": 3, "unsolvable": 5}.get(demo["shape"], 7),
-        "least_tools": 0 if demo["shape"] in ("no-tool", "unsolvable") else 1,
+        "least_messages": {"no-tool": 3, "unsolvable": 5, "open": 3}.get(demo["shape"], 7),
+        "least_tools": 0 if demo["shape"] in ("no-tool", "unsolvable", "open") else 1,
+        "n_written": len(written),
+        "misplaced_mistakes": sum(place >= len(roles) - 1 or roles[place] != "assistant" for place in demo["mistakes"]),
         "roles": " ".join(roles),
         "n_tools": len(demo["discovered_tools"]),
         "n_empty": sum(not message["content"].strip() for message in demo["messages"]),

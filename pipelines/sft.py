@@ -28,7 +28,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="sft",
-    version=1,
+    version=2,
     title="Fine-tune on the demonstrations",
     build=build,
     inputs=("demos", "model"),

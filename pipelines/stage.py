@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import orjson
+
 from paraagent.config import Profile
 from paraagent.files import append_lines, read_lines, write_lines
 from paraagent.progress import Progress
@@ -110,6 +112,27 @@ class UnitLog:
         """Record a failed attempt; the unit stays owed."""
         attempt = 1 + sum(row["unit"] == key for row in read_lines(self.failed_path))
         append_lines(self.failed_path, [{"unit": key, "attempt": attempt, "error": error}])
+
+    def scan(self, pick: Callable[[Any], T]) -> dict[str, tuple[int, T]]:
+        """Of each finished unit where its line begins, and what `pick` takes of its row."""
+        found: dict[str, tuple[int, T]] = {}
+        if not self.path.exists():
+            return found
+        offset = 0
+        with self.path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    read = orjson.loads(line)
+                    found[read["unit"]] = offset, pick(read["row"])
+                offset += len(line)
+        return found
+
+    def at(self, offsets: Iterable[int]) -> Iterator[Any]:
+        """The rows whose lines begin at these offsets, one after another."""
+        with self.path.open("rb") as file:
+            for offset in offsets:
+                file.seek(offset)
+                yield orjson.loads(file.readline())["row"]
 
     def close(self, keys: Iterable[str]) -> list[Any]:
         """Rewrite the file in the order of `keys` and return the rows; units without a row are left out."""

@@ -53,7 +53,8 @@ async def run_rollouts(policy: Policy, env: Callable[[], ToolEnv], units: Sequen
 
 def _begin(env: ToolEnv, task: Task, seed: int) -> _Live:
     messages = env.reset(task, seed)
-    return _Live(env, Conversation(task, seed, messages, paradigm=env.paradigm, found=lambda: env.found))
+    own = Conversation(task, seed, messages, paradigm=env.paradigm, found=lambda: env.found, phase=lambda: env.phase)
+    return _Live(env, own)
 
 
 async def _run_group(policy: Policy, group: Sequence[_Live]) -> None:

@@ -10,25 +10,17 @@ baselines do, or send dependent calls in one turn that refer to each other's res
 from __future__ import annotations
 
 import random
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from paraagent.agents.policy import Completion, Conversation
+from paraagent.agents.reference import facts, listed, numbered, plan_of, read, said, slot_labels, tool_labels, went_well
 from paraagent.paraact.prompt import NO_TOOL_ANSWER
 from paraagent.paraact.protocol import AnswerBlock, CallBlock, ParsedTurn, SearchBlock, compact
 from paraagent.seeds import rng
-from paraagent.task import Atom, ReferenceCall, Task
-from paraagent.toolenv.identifiers import words
+from paraagent.task import ReferenceCall, Task
 
 _COUNTS = {2: "Two", 3: "Three", 4: "Four"}
-_EMPTY_WORD = re.compile(
-    "a|about|all|an|and|any|as|at|be|by|details?|find|for|from|get|given?|in|info|information|into|is|it|its|list|me|my|"
-    "of|on|one|or|our|retrieve|search|show|single|some|specific|that|the|their|this|to|up|with|your",
-    re.IGNORECASE,
-)
-_LABEL_WORDS = 2
 _ONE_NEED = ("One need: {needs}. I search for it.", "I need a tool for {needs}.", "I look for {needs}.")
 _NEEDS = (
     "{count} needs: {needs}. I search for all at once.",
@@ -71,41 +63,19 @@ class _Step(NamedTuple):
     calls: tuple[ReferenceCall, ...] = ()
 
 
-def slot_labels(task: Task) -> dict[str, str]:
-    """A short, distinct label for each different slot text: its first telling words after the verb."""
-    labels: dict[str, str] = {}
-    for slot in task.slots:
-        telling = [word for word in re.findall(r"[\w-]+", slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]
-        label = " ".join(telling[:_LABEL_WORDS]) or "need"
-        if slot.text not in labels:
-            labels[slot.text] = label if label not in labels.values() else f"{label} {len(labels) + 1}"
-    return labels
-
-
-def fact_label(atom: Atom, request: str) -> str:
-    """How the answer names an atom: the words of its place in the result, as far as the request uses them."""
-    names = [part for part in atom.path.split(".") if not part.isdigit()]
-    leaf = words(names[-1]) if names else ()
-    holder = words(names[-2]) if len(names) > 1 else ()
-    moment = (*leaf[:-1], "time") if leaf[-1:] == ("at",) else leaf
-    forms = [" ".join(form) for form in ((*holder, *leaf), leaf, moment, leaf[1:], leaf[:-1]) if form]
-    asked = [form for form in forms if re.search(rf"\b{re.escape(form)}\b", request.casefold())]
-    return next(iter(asked), " ".join(leaf) or "result")
-
-
 def _turn(conversation: Conversation, pace: Pace) -> ParsedTurn:
     task, number = conversation.task, sum(message["role"] == "assistant" for message in conversation.messages)
     choices = rng(conversation.seed, "oracle", task.task_id, number)
     seen = [message["content"] for message in conversation.messages if message["role"] == "user"][1:]
     if task.shape == "no-tool":
-        return ParsedTurn(_KNOWN, None, (AnswerBlock(" ".join(_said(atom.value) for atom in task.atoms)),))
+        return ParsedTurn(_KNOWN, None, (AnswerBlock(" ".join(said(atom.value) for atom in task.atoms)),))
     plans = conversation.paradigm.plans
     steps = _steps(task, pace if plans else "single", searches=not conversation.paradigm.retrieves)
-    read = conversation.paradigm.read_responses
+    responses = conversation.paradigm.read_responses
     results = {
         call.id: response
         for step, observation in zip(steps, seen, strict=False)
-        for call, response in zip(step.calls, read(observation) if step.calls else (), strict=False)
+        for call, response in zip(step.calls, responses(observation) if step.calls else (), strict=False)
     }
     if number < len(steps):
         step = steps[number]
@@ -148,7 +118,7 @@ def _search(task: Task, step: _Step, choices: random.Random) -> ParsedTurn:
     labels = slot_labels(task)
     meant = [labels[need] for need in step.needs]
     form = choices.choice(_ONE_NEED if len(meant) == 1 else _NEEDS)
-    think = form.format(count=_COUNTS.get(len(meant), "Several"), needs=_listed(meant))
+    think = form.format(count=_COUNTS.get(len(meant), "Several"), needs=listed(meant))
     blocks = tuple(SearchBlock(labels[need], need) for need in step.needs)
     return ParsedTurn(think, compact({"capacity_slots": list(labels.values())}), blocks)
 
@@ -157,19 +127,19 @@ def _call(task: Task, step: _Step, results: Mapping[str, Any], choices: random.R
     """The calls of a step with the plan of all; None where an earlier result lacks what they need."""
     blocks: list[CallBlock] = []
     taken: list[str] = []
-    names = _numbered(step.calls)
+    names = numbered(step.calls)
     for call in step.calls:
         arguments = dict(call.arguments)
         for name, (source, path) in call.references.items():
             if source in names:
                 arguments[name] = {"$ref": f"{names[source]}.{path}"}
                 continue
-            arguments[name] = value = _read(results.get(source), path)
+            arguments[name] = value = read(results.get(source), path)
             if value is None:
                 return None
-            taken.append(_said(value))
+            taken.append(said(value))
         blocks.append(CallBlock(call.tool, arguments))
-    labels = _tool_labels(task)
+    labels = tool_labels(task)
     if not taken:
         form = choices.choice(_FITS)
         called = dict.fromkeys(block.name for block in blocks)
@@ -178,86 +148,16 @@ def _call(task: Task, step: _Step, results: Mapping[str, Any], choices: random.R
         )
     else:
         needs = dict.fromkeys(labels[block.name] for block in blocks)
-        think = choices.choice(_NEXT).format(values=_listed(list(dict.fromkeys(taken))), needs=_listed(list(needs)))
-    return ParsedTurn(think, compact(_plan(task)), tuple(blocks))
-
-
-def _numbered(calls: Sequence[ReferenceCall]) -> dict[str, str]:
-    """`name#i` of each call of one turn, by id."""
-    seen: Counter[str] = Counter()
-    found = {}
-    for call in calls:
-        seen[call.tool] += 1
-        found[call.id] = f"{call.tool}#{seen[call.tool]}"
-    return found
-
-
-def _plan(task: Task) -> dict[str, Any]:
-    """The execution plan of the whole reference; the i-th planned call of a tool is its i-th reference call."""
-    totals, seen, names = Counter(call.tool for call in task.calls), Counter[str](), {}
-    for call in (call for layer in task.layers for call in layer):
-        seen[call.tool] += 1
-        names[call.id] = call.tool if totals[call.tool] == 1 else f"{call.tool}#{seen[call.tool]}"
-    before = {call.id: [names[first] for first, second in task.hard_edges if second == call.id] for call in task.calls}
-    return {
-        "available_tools": list(task.targets),
-        "execution_flow": [
-            {"step": number, "parallel": [call.tool for call in layer]} for number, layer in enumerate(task.layers, 1)
-        ],
-        "dependencies": [{"from": first, "to": names[key]} for key, first in before.items() if first],
-    }
-
-
-def _tool_labels(task: Task) -> dict[str, str]:
-    labels = slot_labels(task)
-    return {slot.tool: labels[slot.text] for slot in task.slots}
+        think = choices.choice(_NEXT).format(values=listed(list(dict.fromkeys(taken))), needs=listed(list(needs)))
+    return ParsedTurn(think, compact(plan_of(task.layers, task.hard_edges)), tuple(blocks))
 
 
 def _answer(task: Task, results: Mapping[str, Any], choices: random.Random) -> ParsedTurn:
     if task.shape == "unsolvable":
         return ParsedTurn(choices.choice(_NONE_FITS), None, (AnswerBlock(NO_TOOL_ANSWER),))
-    labels = [fact_label(atom, task.request) for atom in task.atoms]
-    totals = Counter(labels)
-    of_tool = _tool_labels(task)
-    tools = {call.id: call.tool for call in task.calls}
-    facts: list[str] = []
-    sentences: list[str] = []
-    for atom, label in zip(task.atoms, labels, strict=True):
-        value = _read(results.get(atom.call), atom.path)
-        if value is not None:
-            whose = f" ({of_tool.get(tools[atom.call], 'other')})" if totals[label] > 1 else ""
-            facts.append(f"the {label}{whose}")
-            sentences.append(f"The {label}{whose} is {_said(value)}.")
-    if not task.atoms and all(_went_well(results.get(change.call)) for change in task.state):
+    known = facts(task, results)
+    if not task.atoms and all(went_well(results.get(change.call)) for change in task.state):
         return ParsedTurn(choices.choice(_CHANGED), None, (AnswerBlock("Done."),))
-    think = choices.choice(_FOUND).format(facts=_listed(facts)) if facts else _MISSING
-    return ParsedTurn(think, None, (AnswerBlock(" ".join(sentences) or _MISSING),))
-
-
-def _went_well(response: Any) -> bool:
-    result = response.get("result") if isinstance(response, dict) else {"error": None}
-    return not (isinstance(result, dict) and "error" in result)
-
-
-def _read(response: Any, path: str) -> str | int | float | bool | None:
-    """The scalar at a dotted path of a response's result; None where there is none."""
-    value = response.get("result") if isinstance(response, dict) else None
-    for part in path.split("."):
-        if isinstance(value, dict):
-            value = value.get(part)
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return None
-    return value if isinstance(value, str | int | float) else None
-
-
-def _said(value: str | int | float | bool) -> str:
-    """A value as an answer says it, in the digits of the observation."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else compact(value)
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    think = choices.choice(_FOUND).format(facts=listed([f"the {label}" for label, _ in known])) if known else _MISSING
+    text = " ".join(f"The {label} is {value}." for label, value in known) or _MISSING
+    return ParsedTurn(think, None, (AnswerBlock(text),))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from paraagent.message import Completion as Completion
 from paraagent.message import Message as Message
+from paraagent.paraact.lifecycle import Phase
 from paraagent.paraact.paradigm import PARAACT, Paradigm
 from paraagent.task import Task
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from paraagent.catalog.interface import ToolInterface
 
 
-@dataclass
+@dataclass(eq=False)
 class Conversation:
     """One episode as its policy sees it; the loop appends, the policy reads."""
 
@@ -27,6 +28,8 @@ class Conversation:
     """How turns are written."""
     found: Callable[[], Mapping[str, ToolInterface]] = dict
     """The tools that searches have shown so far, for policies that declare them to a server."""
+    phase: Callable[[], Phase] = Phase
+    """The phase that the last turn belonged to, for policies that plan."""
     token_ids: list[int] = field(default_factory=list)
     """For policies that sample tokens: the exact ids so far, prompt and observations included (token-in, token-out)."""
     model_mask: list[int] = field(default_factory=list)

@@ -8,7 +8,7 @@ sampled stays as sampled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from paraagent.agents.policy import Conversation
@@ -39,15 +39,18 @@ class Transcriber:
         self.turn = [self.start, *self._encode("assistant\n")]
         """What precedes every assistant turn."""
 
-    def render(self, messages: Sequence[Message]) -> Tokens:
-        """Whole messages, assistant turns masked 1. Equals the chat template's ids for turns that begin with a tag."""
+    def render(self, messages: Sequence[Message], unlearned: Collection[int] = ()) -> Tokens:
+        """Whole messages, assistant turns masked 1 but for those at the places `unlearned`.
+
+        Equals the chat template's ids for turns that begin with a tag.
+        """
         ids: list[int] = []
         mask: list[int] = []
-        for message in messages:
+        for place, message in enumerate(messages):
             if message["role"] == "assistant":
                 written = [*self._encode(message["content"]), self.end]
                 ids += [*self.turn, *written, *self.newline]
-                mask += [0] * len(self.turn) + [1] * len(written) + [0] * len(self.newline)
+                mask += [0] * len(self.turn) + [int(place not in unlearned)] * len(written) + [0] * len(self.newline)
             else:
                 given = self._given(message)
                 ids += given

@@ -172,7 +172,7 @@ def artifact_files(home: Home, named: str | None) -> dict[str, list[Path]]:
             found[stage] = path
     patterns = {
         "tasks": [("tasks", "tasks.jsonl")],
-        "demos": [("demos", "demos.parquet")],
+        "demos": [("demos", "demos.parquet"), ("demos", "validation.parquet")],
         "episodes": [
             *(("home", "act/*.jsonl"), ("home", "eval/*/*.jsonl")),
             *(("demos", "episodes.jsonl"), ("rl", "episodes.jsonl"), ("evaluate", "episodes/*.jsonl")),

@@ -10,10 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from paraagent.paraact.plan import ExecutionPlan, Occurrence, Plan, PlanGraph, SearchPlan, plan_graph
-from paraagent.paraact.protocol import call_identity, fold
+from paraagent.paraact.plan import (
+    ExecutionPlan,
+    Occurrence,
+    Plan,
+    PlanError,
+    PlanGraph,
+    SearchPlan,
+    parse_plan,
+    plan_graph,
+)
+from paraagent.paraact.protocol import ParsedTurn, call_identity, fold
 from paraagent.paraact.references import levels, needs
-from paraagent.trace import Call, Family, PlanKind, PlanRule
+from paraagent.trace import Call, Family, PlanKind, PlanRecord, PlanRule
 
 MAX_ACCEPTED = 2
 """Accepted plans of one phase: the first and one refresh."""
@@ -150,6 +159,20 @@ def judge(phase: Phase, plan: Plan | None) -> PlanKind:
     if plan_rule(phase) == "forbidden" or plan == phase.plan:
         return "redundant"
     return _judge_revision(phase, plan)
+
+
+def record_plan(parsed: ParsedTurn, phase: Phase) -> tuple[PlanRecord | None, Plan | None]:
+    """What the plan of a turn of this phase is, and the plan itself where it is valid."""
+    if parsed.plan is None:
+        return None, None
+    if parsed.family != "search" and parsed.family != "call":
+        return PlanRecord(raw=parsed.plan, body=None, kind="invalid", problem="this turn takes no plan"), None
+    try:
+        plan = parse_plan(parsed.plan, parsed.family)
+    except PlanError as error:
+        return PlanRecord(raw=parsed.plan, body=None, kind="invalid", problem=str(error)), None
+    body = plan.model_dump(by_alias=True, exclude_unset=True)
+    return PlanRecord(raw=parsed.plan, body=body, kind=judge(phase, plan)), plan
 
 
 def accept(phase: Phase, plan: Plan, kind: PlanKind) -> Phase:

@@ -3,9 +3,9 @@
 The page carries one short row an episode for its list, and every whole episode packed: some episodes together as one
 gzip stream, which the browser unpacks when one of them is opened. So the file stays small and opens at once with
 thousands of episodes. What is exact or needs rules of ParaAgent is decided here (JSON as text, since a browser rounds
-large integers; which hits are targets; what became of a plan's nodes), the script in `viewer.js` only draws.
+large integers; which hits are targets; what became of a plan's nodes), the scripts beside this module only draw.
 
-A content policy in the page allows that one script and style by their hashes and nothing from anywhere else; all text
+A content policy in the page allows those scripts and styles by their hashes and nothing from anywhere else; all text
 of tools, models and requests is set as text. The same episodes give the same bytes.
 """
 
@@ -59,7 +59,7 @@ def page(episodes: Iterable[Episode], tasks: Mapping[str, Task], title: str) -> 
 
     rows, packs = _pack(episodes, tasks)
     css = "".join((_FOLDER / name).read_text("utf-8") for name in ("report.css", "viewer.css"))
-    script = (_FOLDER / "viewer.js").read_text("utf-8")
+    script = "".join((_FOLDER / name).read_text("utf-8") for name in ("viewer_episode.js", "viewer.js"))
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -171,6 +171,7 @@ def _turn(turn: Turn, phase: int, plan: dict[str, Any] | None, targets: _Targets
         "calls": [_call(call, targets) for call in turn.calls],
         "text": turn.text,
         "observation": turn.observation,
+        "notes": [[note.role, note.text] for note in turn.notes],
         "prompt": turn.prompt_tokens,
         "tokens": turn.completion_tokens,
         "started": turn.started,
@@ -247,9 +248,13 @@ def _plans(turns: Sequence[Turn]) -> list[dict[str, Any] | None]:
             slot["searched"] |= fold(slot["text"]) in {fold(search.slot) for search in turn.searches}
         for call in turn.calls:
             if call.occurrence in nodes:
-                nodes[call.occurrence]["state"] = "done" if call.ok else "failed"
+                nodes[call.occurrence]["state"] = _state(call)
         views.append(view)
     return views
+
+
+def _state(call: Call) -> str:
+    return "failed" if call.error else "done" if call.visible else "hidden"
 
 
 def _carry(

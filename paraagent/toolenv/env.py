@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from paraagent.config import EnvConfig
 from paraagent.message import Completion, Message
 from paraagent.paraact.executor import Outcome, execute
-from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, judge, plan_rule
+from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, plan_rule, record_plan
 from paraagent.paraact.paradigm import PARAACT, Paradigm
-from paraagent.paraact.plan import Plan, PlanError, parse_plan
 from paraagent.paraact.protocol import CallBlock, ParsedTurn, SearchBlock
 from paraagent.task import Split, Task
 from paraagent.toolenv.backends import Backends
@@ -36,7 +35,7 @@ from paraagent.toolenv.replies import (
 )
 from paraagent.toolenv.simulator import leaves
 from paraagent.toolenv.together import Together
-from paraagent.trace import Call, End, Episode, ErrorInfo, PlanRecord, Search, Turn
+from paraagent.trace import Call, End, Episode, ErrorInfo, Search, Turn
 
 if TYPE_CHECKING:
     from paraagent.catalog.interface import ToolInterface
@@ -154,7 +153,7 @@ class ToolEnv:
             self.watcher.turn(len(state.turns) + 1, parsed)
         phase = enter(state.phase, parsed.family)
         rule = plan_rule(phase) if self.paradigm.plans else "forbidden"
-        record, plan = _judge_plan(parsed, phase)
+        record, plan = record_plan(parsed, phase)
         if record and record.accepted and plan:
             phase = accept(phase, plan, record.kind)
         started, state.clock = state.clock, state.clock + completion.seconds
@@ -181,6 +180,7 @@ class ToolEnv:
             completion_tokens=completion.completion_tokens,
             started=started,
             seconds=completion.seconds,
+            notes=completion.notes,
         )
         state.turns.append(played)
         state.phase = phase
@@ -207,6 +207,11 @@ class ToolEnv:
     def found(self) -> dict[str, ToolInterface]:
         """The tools that searches have shown so far, in the order in which they were found."""
         return self.catalog.get_many(self._state.path.discovered) if self._state else {}
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the last turn belonged to."""
+        return self._state.phase if self._state else Phase()
 
     def episode(self, policy: str) -> Episode:
         """The trace of the ended episode.
@@ -304,20 +309,6 @@ def _issued(task: Task) -> Iterator[Any] | None:
 def _answer_of(parsed: ParsedTurn) -> str | None:
     """The text of a turn's answer."""
     return next((block.text for block in parsed.blocks if not isinstance(block, SearchBlock | CallBlock)), None)
-
-
-def _judge_plan(parsed: ParsedTurn, phase: Phase) -> tuple[PlanRecord | None, Plan | None]:
-    """What the turn's plan is, and the plan itself where it is valid."""
-    if parsed.plan is None:
-        return None, None
-    if parsed.family != "search" and parsed.family != "call":
-        return PlanRecord(raw=parsed.plan, body=None, kind="invalid", problem="this turn takes no plan"), None
-    try:
-        plan = parse_plan(parsed.plan, parsed.family)
-    except PlanError as error:
-        return PlanRecord(raw=parsed.plan, body=None, kind="invalid", problem=str(error)), None
-    body = plan.model_dump(by_alias=True, exclude_unset=True)
-    return PlanRecord(raw=parsed.plan, body=body, kind=judge(phase, plan)), plan
 
 
 def _drop_last_observation(state: _State) -> None:

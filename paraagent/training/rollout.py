@@ -15,11 +15,11 @@ from paraagent.agents.language_model import LanguageModel
 from paraagent.agents.local import LocalPolicy
 from paraagent.agents.loop import Rollout, run_rollouts
 from paraagent.config import EnvConfig, RewardConfig
+from paraagent.demos.attempts import reward_values
 from paraagent.rewards.score import Rewards, score
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.toolenv.env import ToolEnv
-from paraagent.training.demos import reward_values
 
 Channel = Literal["trajectory", "phase", "step"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)

@@ -118,7 +118,7 @@ def quiet_trainer(trainer: Any) -> None:
 def _read(path: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
-    rows: list[dict[str, Any]] = pq.read_table(path, columns=["messages", "width", "n_tokens"]).to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(path, columns=["messages", "mistakes", "width", "n_tokens"]).to_pylist()
     return rows
 
 
@@ -138,7 +138,7 @@ def _choose(rows: Sequence[dict[str, Any]], config: SftConfig, seed: int) -> lis
 def _tokenised(rows: Sequence[dict[str, Any]], transcriber: Transcriber) -> list[dict[str, list[int]]]:
     made = []
     for row in rows:
-        tokens = transcriber.render(row["messages"])
+        tokens = transcriber.render(row["messages"], unlearned=row["mistakes"])
         labels = [token if own else _IGNORED for token, own in zip(tokens.ids, tokens.mask, strict=True)]
         made.append({"input_ids": tokens.ids, "labels": labels})
     return made

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from paraagent.agents.loop import run_episodes, run_rollouts
-from paraagent.agents.oracle import OraclePolicy
+from paraagent.agents.oracle import OraclePolicy, Pace
 from paraagent.agents.policy import Completion, Conversation
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, RewardConfig
+from paraagent.paraact.paradigm import PARADIGMS
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.score import score
 from paraagent.task import Atom, ReferenceCall, Slot, Task
 from paraagent.toolenv.env import ToolEnv
 from paraagent.toolenv.simulator import GroundedSimulator
+from paraagent.trace import ParadigmName
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +164,78 @@ def test_the_conversation_holds_every_message(env: Callable[[], ToolEnv], tasks:
         ("user", turns[1].observation),
         ("assistant", turns[2].text),
     ]
+
+
+class Waiting(OraclePolicy):
+    """The oracle, whose first turn of one task waits until every other episode has ended."""
+
+    def __init__(self, holds: str, others: int) -> None:
+        super().__init__()
+        self.holds, self.others, self.answered = holds, others, 0
+        self.free = asyncio.Event()
+
+    async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
+        [conversation] = conversations
+        if conversation.task.task_id == self.holds:
+            await self.free.wait()
+        completions = await super().act(conversations)
+        self.answered += "<answer>" in completions[0].text
+        if self.answered == self.others:
+            self.free.set()
+        return completions
+
+
+def test_an_episode_that_waits_holds_up_no_other(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    async def play() -> list[str]:
+        units = [(task, 1) for task in tasks]
+        episodes = await asyncio.wait_for(run_episodes(Waiting("single", len(tasks) - 1), env, units), timeout=30)
+        return [episode.end for episode in episodes]
+
+    assert asyncio.run(play()) == ["answer"] * 3
+
+
+def test_cancelled_episodes_leave_nothing_running(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    async def play() -> None:
+        others = asyncio.all_tasks()
+        policy = Waiting("single", others=99)  # waits for ever
+        running = asyncio.create_task(run_episodes(policy, env, [(task, 1) for task in tasks]))
+        while policy.answered < 2:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asyncio.all_tasks() == others
+
+    asyncio.run(asyncio.wait_for(play(), timeout=30))
+
+
+@pytest.mark.parametrize("paradigm", ["paraact", "react-ete", "react-eae"])
+def test_the_oracle_solves_what_a_paradigm_lets_it_find(
+    env: Callable[..., ToolEnv], tasks: list[Task], paradigm: ParadigmName
+) -> None:
+    made = env()
+    under = partial(ToolEnv, made.catalog, made.index, EnvConfig(k_request=5), paradigm=PARADIGMS[paradigm])
+    for task, episode in zip(
+        tasks, asyncio.run(run_episodes(OraclePolicy(), under, [(task, 1) for task in tasks])), strict=True
+    ):
+        assert (episode.paradigm, episode.end) == (paradigm, "answer")
+        assert score(task, episode, RewardConfig()).solved
+        assert all(turn.well_formed for turn in episode.turns)
+        searched = sum(len(turn.searches) for turn in episode.turns)
+        if paradigm == "paraact":
+            assert len(episode.turns) == 3
+        else:
+            assert max(len(turn.calls) + len(turn.searches) for turn in episode.turns) == 1
+            assert all(turn.plan is None and turn.plan_rule_kept for turn in episode.turns)
+        assert (searched == 0) == (paradigm == "react-ete")
+        assert bool(episode.opening) == (paradigm == "react-ete")
+
+
+@pytest.mark.parametrize(("pace", "turns"), [("layers", [3, 3, 3]), ("single", [3, 5, 4]), ("references", [3, 3, 3])])
+def test_a_pace_decides_the_turns_and_not_the_outcome(
+    env: Callable[[], ToolEnv], tasks: list[Task], pace: Pace, turns: list[int]
+) -> None:
+    units = [(task, 1) for task in tasks]
+    episodes = asyncio.run(run_episodes(OraclePolicy(pace=pace), env, units))
+    assert [len(episode.turns) for episode in episodes] == turns
+    assert all(score(task, episode, RewardConfig()).solved for task, episode in zip(tasks, episodes, strict=True))

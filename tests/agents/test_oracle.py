@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from paraagent.agents.oracle import OraclePolicy, fact_label, slot_labels
+from paraagent.agents.oracle import OraclePolicy
 from paraagent.agents.policy import Conversation
+from paraagent.agents.reference import fact_label, slot_labels
 from paraagent.paraact.observation import response_block
 from paraagent.paraact.plan import ExecutionPlan, SearchPlan, parse_plan
 from paraagent.paraact.prompt import NO_TOOL_ANSWER, paraact_prompt

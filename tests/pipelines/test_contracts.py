@@ -72,8 +72,11 @@ def demo(number: int, **change: Any) -> dict[str, Any]:
     texts = ["Rules", "Do it", "<think>a</think>", "x", "<think>b</think>", "y", "<think>c</think><answer>z</answer>"]
     return {
         "task_id": f"t{number}",
+        "seed": 1,
         "shape": "single",
         "split": "train",
+        "mistakes": [],
+        "n_turns": 3,
         "messages": [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)],
         "discovered_tools": ["{}"],
     } | change
@@ -177,6 +180,9 @@ def test_a_check_leaves_the_same_bytes_each_time(tmp_path: Path) -> None:
         ("demos", {"messages": demo(0)["messages"][:-1]}, "the last word"),
         ("demos", {"messages": demo(0)["messages"][:4] + demo(0)["messages"][3:]}, "take turns"),
         ("demos", {"discovered_tools": []}, "discovers tools"),
+        ("demos", {"mistakes": [3]}, "turn of the agent"),
+        ("demos", {"mistakes": [6]}, "turn of the agent"),
+        ("demos", {"n_turns": 4}, "as many turns as it says"),
         ("scores", {"trajectory": 2.0}, "outcome plus step minus penalty"),
         ("scores", {"end": "turn_limit"}, "Only an episode that ended with an answer is solved"),
         ("scores", {"solved": False}, "Unsolved has a reason"),

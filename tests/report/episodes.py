@@ -6,7 +6,7 @@ from typing import Any
 
 from paraagent.paraact.protocol import compact
 from paraagent.task import ReferenceCall, Slot, Task
-from paraagent.trace import Call, Episode, ErrorInfo, Family, PlanRecord, Search, Turn
+from paraagent.trace import Call, Episode, ErrorInfo, Family, Note, PlanRecord, Search, Turn
 
 EVIL = "<script>alert(1)</script></script><img src=x onerror=alert(2)>\u2028\u202e\u0000&amp;"
 FLOW: dict[str, Any] = {
@@ -87,6 +87,40 @@ def task() -> Task:
         atoms=(),
         hard_edges=(("c0", "c1"),),
     )
+
+
+def unusual() -> Episode:
+    """Without times; tools given before the first turn; a plan revised; a result that the model never saw."""
+    calls = (
+        Call(name="list_rooms", arguments={}, occurrence="list_rooms", result=[1]),
+        Call(name="get_room", arguments={}, occurrence="get_room", result={}, visible=False),
+    )
+    revised = {
+        "available_tools": ["list_rooms", "book", "weather"],
+        "execution_flow": [{"step": 1, "parallel": ["list_rooms", "weather"]}, {"step": 2, "parallel": ["book"]}],
+        "dependencies": [{"from": ["list_rooms"], "to": "book"}],
+    }
+    then = turn("call", (Call(name="book", arguments={}, occurrence="book", result={}),), revised)
+    record = PlanRecord(raw=compact(revised), body=revised, kind="revise")
+    notes = (Note(role="critic", text="a fact is missing"), Note(role="writer", text="I have all."))
+    return episode(
+        "full",
+        (turn("call", calls, FLOW), then.model_copy(update={"plan": record}), turn("answer", notes=notes)),
+        paradigm="react-ete",
+        opening=(Search(query="all of it", hits=("list_rooms", "weather")),),
+    )
+
+
+def wide() -> Episode:
+    """A plan of 256 calls in two steps, each of the second needing each of the first."""
+    first, second = [f"read_{n}" for n in range(128)], [f"write_{n}" for n in range(128)]
+    plan = {
+        "available_tools": [*first, *second],
+        "execution_flow": [{"step": 1, "parallel": first}, {"step": 2, "parallel": second}],
+        "dependencies": [{"from": first, "to": name} for name in second],
+    }
+    calls = tuple(Call(name=name, arguments={}, occurrence=name, result={}) for name in first[:16])
+    return episode("wide", (turn("call", calls, plan), turn("answer")))
 
 
 def hostile() -> Episode:

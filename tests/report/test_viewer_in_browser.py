@@ -11,7 +11,7 @@ import pytest
 from paraagent.report import viewer
 from paraagent.trace import Episode
 from tests.report.browser import VIEWS, chromium, needs_browser, opened, too_wide, weak_contrasts
-from tests.report.episodes import EVIL, full, hostile, large, many, task
+from tests.report.episodes import EVIL, full, hostile, large, many, task, unusual, wide
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -34,6 +34,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "some": [full(), hostile(), large()],
         "hostile": [hostile()],
         "large": [large()],
+        "unusual": [unusual()],
+        "wide": [wide()],
+        "twice": [full(), full()],
         "many": many(2_000),
     }
     for name, episodes in sets.items():
@@ -55,7 +58,7 @@ def boxes(page: Page, selector: str) -> list[dict[str, Any]]:
 
 
 @VIEWS
-@pytest.mark.parametrize("name", ["full", "some", "hostile", "large", "many"])
+@pytest.mark.parametrize("name", ["full", "some", "hostile", "large", "many", "unusual", "wide"])
 def test_it_loads_quietly_and_fits(browser: Browser, made: dict[str, Path], name: str, view: tuple[int, str]) -> None:
     with opened(browser, made[name], view) as (page, faults):
         if name in ("some", "many"):
@@ -110,6 +113,66 @@ def test_a_plan_is_a_graph_whose_nodes_carry_what_became_of_them(browser: Browse
             "book#2": "open",
         }
         assert page.locator(".graph .edge").count() == 1
+
+
+def test_a_revised_plan_keeps_what_was_done(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["unusual"], DESKTOP) as (page, _):
+        heading(page)
+        titles = page.eval_on_selector_all(".graph .node title", "all => all.map(e => e.textContent)")
+        assert titles == [
+            "list_rooms: done",
+            "get_room: succeeded, but not shown to the model",
+            "book#1: never called",
+            "book#2: never called",
+            "list_rooms: done",
+            "weather: never called",
+            "book: done",
+        ]
+
+
+def test_without_times_only_the_order_is_drawn(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["unusual"], DESKTOP) as (page, _):
+        heading(page)
+        assert "only the order is drawn" in page.locator(".timeline-part").inner_text()
+        assert page.locator(".axis").count() == 0
+        first, second, last = boxes(page, ".timeline .track .span.call")
+        assert first == second
+        assert last["left"] == pytest.approx(first["right"], abs=1)
+
+
+def test_tools_given_before_the_first_turn_are_shown(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["unusual"], DESKTOP) as (page, _):
+        heading(page)
+        assert page.locator(".opening .hits .target").count() == 1
+        needed = page.locator(".needed li").all_inner_texts()
+        assert "found before the first turn, called" in needed[0]
+
+
+def test_a_plan_of_many_calls_is_drawn_and_listed(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["wide"], DESKTOP) as (page, faults):
+        heading(page)
+        assert page.locator(".graph .node").count() == 256
+        assert page.locator(".graph .node.done").count() == 16
+        label = page.locator(".graph svg").get_attribute("aria-label")
+        assert label == "Plan of 256 calls in 2 steps with 16,384 dependencies; 16 done, 0 failed, 240 never called"
+        page.locator("summary", has_text="Steps as a list").click()
+        assert page.locator(".steps li li").count() == 256
+        assert faults == []
+
+
+def test_one_episode_twice_is_two_episodes(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["twice"], DESKTOP) as (page, _):
+        page.locator("#rows tbody a").nth(1).click()
+        heading(page)
+        assert page.locator(".kicker").inner_text().endswith("full/1~2")
+        assert "2 of 2" in page.locator("#episode > nav").inner_text()
+
+
+def test_what_a_team_said_is_kept_beside_the_turn(browser: Browser, made: dict[str, Path]) -> None:
+    with opened(browser, made["unusual"], DESKTOP) as (page, _):
+        heading(page)
+        page.locator("summary", has_text="What the team said (2)").click()
+        assert page.locator(".notes li").all_inner_texts() == ["critic a fact is missing", "writer I have all."]
 
 
 def test_targets_are_marked_and_a_missed_one_is_told(browser: Browser, made: dict[str, Path]) -> None:

@@ -11,11 +11,11 @@ from paraagent.agents.language_model import load_tokenizer
 from paraagent.agents.transcript import Transcriber
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, TasksConfig
+from paraagent.demos.dataset import write_demos
 from paraagent.progress import Quiet
 from paraagent.retrieval.index import ToolIndex
 from paraagent.task import Task
 from paraagent.tasks.synthesis import synthesise
-from paraagent.training.demos import write_demos
 from paraagent.training.pretrained import prepare_model
 
 
@@ -66,12 +66,16 @@ def _demo(number: int, transcriber: Transcriber) -> dict[str, Any]:
     tokens = transcriber.render(messages)
     return {
         "task_id": f"train-{number}",
+        "seed": number,
         "messages": messages,
+        "mistakes": [],
         "discovered_tools": ['{"name":"weather"}'],
         "shape": "single",
         "width": 1,
         "reach": "service",
         "split": "train",
+        "recoveries": [],
+        "n_turns": 2,
         "n_tokens": len(tokens.ids),
         "n_model_tokens": sum(tokens.mask),
     }

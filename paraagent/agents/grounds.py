@@ -1,0 +1,61 @@
+"""Grounds: whether what is used was seen before, in the request or in an observation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from paraagent.paraact.protocol import compact, fold
+from paraagent.trace import Episode
+
+_SHORT = 2
+"""A text of so few characters stands by chance in any observation; numbers below ten need none."""
+
+
+def unseen(arguments: Any, seen: Sequence[str]) -> list[str]:
+    """Scalars of arguments that none of the texts holds, as JSON. Truth values say nothing that could be seen."""
+    texts = [text.casefold() for text in seen]
+    return [
+        compact(value)
+        for value in _scalars(arguments)
+        if not any(form in text for form in _forms(value) for text in texts)
+    ]
+
+
+def ungrounded(episode: Episode) -> str:
+    """What an episode used although nobody had shown it: a tool or a value; empty where everything was seen."""
+    seen = [episode.request]
+    shown = {fold(name) for search in episode.opening for name in search.hits}
+    for turn in episode.turns:
+        for call in turn.calls:
+            if fold(call.name) not in shown:
+                return f"tool {call.name}"
+            if values := unseen(call.arguments, seen):
+                return f"value {values[0]}"
+        shown |= {fold(name) for search in turn.searches if search.visible for name in search.hits}
+        seen.append(turn.observation)
+    return ""
+
+
+def _scalars(value: Any) -> Iterator[str | int | float]:
+    if isinstance(value, dict):
+        yield from _each(value.values())
+    elif isinstance(value, list):
+        yield from _each(value)
+    elif (isinstance(value, str) and len(value) > _SHORT) or (
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 10
+    ):
+        yield value
+
+
+def _each(values: Iterable[Any]) -> Iterator[str | int | float]:
+    for value in values:
+        yield from _scalars(value)
+
+
+def _forms(value: str | float) -> Iterator[str]:
+    """How a value may stand in a text: as it is, and as JSON spells it."""
+    text = value if isinstance(value, str) else compact(value)
+    yield text.casefold()
+    if isinstance(value, str):
+        yield compact(value)[1:-1].casefold()

@@ -1,0 +1,67 @@
+"""Recoveries: where an episode went wrong and found back, read from its trace alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from paraagent.paraact.protocol import call_identity, fold
+from paraagent.task import Task
+from paraagent.trace import Episode
+
+Recovery = Literal["search again", "other tool", "corrected call", "fault retried", "plan revised", "plan restarted"]
+
+
+def recoveries(episode: Episode, task: Task) -> list[Recovery]:
+    """The kinds of recovery of an episode, in the order above, each once."""
+    found: set[Recovery] = {*_searches(episode), *_calls(episode, task), *_plans(episode)}
+    order: tuple[Recovery, ...] = (
+        "search again",
+        "other tool",
+        "corrected call",
+        "fault retried",
+        "plan revised",
+        "plan restarted",
+    )
+    return [kind for kind in order if kind in found]
+
+
+def mistakes(episode: Episode) -> list[int]:
+    """Places in the conversation of turns that an agent should not learn: a script went wrong there on purpose."""
+    slipped = [number for number, turn in enumerate(episode.turns) if any(note.role == "slip" for note in turn.notes)]
+    return [2 + 2 * number for number in slipped]
+
+
+def _searches(episode: Episode) -> Iterator[Recovery]:
+    """A later search than the first, and then a call or an answer that is not an apology."""
+    searching = [number for number, turn in enumerate(episode.turns) if turn.family == "search"]
+    calling = [number for number, turn in enumerate(episode.turns) if turn.family == "call"]
+    if len(searching) > 1 and calling and calling[-1] > searching[1]:
+        yield "search again"
+
+
+def _calls(episode: Episode, task: Task) -> Iterator[Recovery]:
+    targets = {fold(name) for slot in task.slots for name in (slot.tool, *slot.equivalents)}
+    strayed = False
+    failed: dict[tuple[str, bytes], bool] = {}
+    for turn in episode.turns:
+        for call in turn.calls:
+            identity = call_identity(call.name, call.arguments)
+            if call.ok and failed.get(identity):
+                yield "fault retried"
+            elif call.ok and any(name == identity[0] and not injected for (name, _), injected in failed.items()):
+                yield "corrected call"
+            if call.ok and identity[0] in targets and strayed:
+                yield "other tool"
+        for call in turn.calls:
+            strayed |= fold(call.name) not in targets
+            if call.error is not None:
+                failed[call_identity(call.name, call.arguments)] = call.injected
+
+
+def _plans(episode: Episode) -> Iterator[Recovery]:
+    for turn in episode.turns:
+        if turn.plan and turn.plan.kind == "revise":
+            yield "plan revised"
+        elif turn.plan and turn.plan.kind == "restart":
+            yield "plan restarted"

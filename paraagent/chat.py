@@ -7,15 +7,17 @@ endpoint that says how long to wait is believed, by all requests at once; otherw
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from paraagent.config import LlmConfig
@@ -31,8 +33,8 @@ can read; a request that the server does not take; an answer that is none."""
 _RETRYABLE: frozenset[Fault] = frozenset(["network", "timeout", "rate_limit", "unavailable"])
 _UNHEARD = 2
 """Further tries where nothing listens and nothing ever did: most likely the server is not running."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
-"""Seconds."""
+_FIRST_PAUSE, _LONGEST_PAUSE, _TOLD_PAUSE = 0.5, 60.0, 1.0
+"""Seconds. A server that asks for more than the longest is not waited for; from the last on, a person is told."""
 _MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
 _SAID = 200
@@ -82,18 +84,31 @@ class ChatClient:
         """Nothing is contacted before the first question.
 
         Raises:
-            UsageError: no model is named.
+            UsageError: no model is named, or its address or its key cannot be used.
         """
         if not config.model:
             raise UsageError("No language model is named: set `model`, and `base_url` where it is served")
+        _check_port(config.base_url)
+        key = os.environ.get(config.api_key_env, "")
+        if not key.isascii() or not key.isprintable() or key != key.strip():
+            raise UsageError(
+                f"${config.api_key_env} cannot be a key: it has a line break, an accent or a space around it"
+            )
         self.config = config
+        self.told: Callable[[str], None] | None = None
+        """Hears what is waited for."""
+        self._denied = ""
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
         self._heard = False
 
     @property
     def name(self) -> str:
         """Model and endpoint, as a sentence begins."""
-        return f"The model {self.config.model} at {self.config.base_url}"
+        return f"The {self._who}"
+
+    @property
+    def _who(self) -> str:
+        return f"model {self.config.model} at {self.config.base_url}"
 
     async def complete(self, request: Mapping[str, Any]) -> Answer:
         """The answer to a request of chat completions, without its `model`.
@@ -111,12 +126,15 @@ class ChatClient:
             except LlmError as error:
                 nobody = error.fault == "network" and not self._heard
                 tries = min(self.config.retries, _UNHEARD) if nobody else self.config.retries
-                if attempt >= tries or not (error.retryable or error.garbled):
+                too_long = error.wait is not None and error.wait > _LONGEST_PAUSE
+                if attempt >= tries or too_long or not (error.retryable or error.garbled):
                     raise
                 pause = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
                 if error.wait is not None:
                     line.leave_alone(error.wait)
-                    pause = min(error.wait, _LONGEST_PAUSE)
+                    pause = error.wait
+                if self.told is not None and pause >= _TOLD_PAUSE:
+                    self.told(f"{error}; the next try is in {pause:.0f} s")
                 await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
@@ -133,6 +151,8 @@ class ChatClient:
         import openai
         from openai.types.chat import ChatCompletion
 
+        if self._denied:
+            raise LlmError("denied", self._denied)
         config = self.config
         body = {"model": config.model, **request}
         try:
@@ -143,7 +163,11 @@ class ChatClient:
             raise LlmError("timeout", f"{self.name} did not answer within {config.timeout:g} seconds") from None
         except openai.APIStatusError as error:
             raise self._refusal(error) from None
-        except openai.APIConnectionError:
+        except openai.APIConnectionError as error:
+            if not type(error.__cause__).__name__.startswith("Connect"):
+                self._heard = True
+                said = f"The answer of the {self._who} broke off: try again, or look at the log of its server"
+                raise LlmError("network", said) from None
             raise LlmError("network", f"{self.name} cannot be reached: start its server or check `base_url`") from None
         except (openai.OpenAIError, ValueError) as error:
             message = f"{self.name} answers no JSON: check `base_url` ({type(error).__name__})"
@@ -165,7 +189,7 @@ class ChatClient:
         reasoning = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
         usage = getattr(completion, "usage", None)
         return Answer(
-            content=_text(getattr(message, "content", None)),
+            content=self._content(getattr(message, "content", None)),
             reasoning=_text(reasoning),
             tool_calls=tuple(_tool_calls(message)),
             finish=_text(getattr(choice, "finish_reason", None)),
@@ -174,20 +198,43 @@ class ChatClient:
             seconds=0.0,
         )
 
+    def _content(self, content: Any) -> str:
+        """The text, which some servers send in parts."""
+        if isinstance(content, list):
+            content = "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+        if content is not None and not isinstance(content, str):
+            kind = type(content).__name__
+            raise LlmError(
+                "unusable", f"{self.name} answers with a content of type {kind}, not with text", garbled=True
+            )
+        return _text(content)
+
     def _refusal(self, error: openai.APIStatusError) -> LlmError:
         """The sentence for a status that is none of success; the server's own words, never the key."""
         code, key = error.status_code, os.environ.get(self.config.api_key_env)
+        said = error.message.removeprefix(f"Error code: {code}").removeprefix(" - ")
+        said = _line(said.replace(key, "…") if key else said) or "it does not say why"
         if code in (401, 403):
-            return LlmError("denied", f"{self.name} wants a key: put a right one into ${self.config.api_key_env}")
+            text = f"{self.name} wants a key: put a right one into ${self.config.api_key_env}"
+            if code == 401:
+                self._denied = text
+            return LlmError("denied", text)
         if code == 404:
             return LlmError("denied", f"{self.name} is not there: check `model` and `base_url`")
         wait = _retry_after(error.response.headers)
+        if code == 429 and "insufficient_quota" in (error.code, error.type):
+            self._denied = f"{self.name} has nothing left for this key: {said}"
+            return LlmError("denied", self._denied)
+        if wait is not None and wait > _LONGEST_PAUSE:
+            return LlmError(
+                "rate_limit", f"{self.name} asks for a pause of {_duration(wait)}: try again then", wait=wait
+            )
         if code == 429:
-            said = f"{self.name} takes no more requests now: lower `concurrency`, or wait"
-            return LlmError("rate_limit", said, wait=wait)
+            text = f"{self.name} takes no more requests now: lower `concurrency`, or wait"
+            return LlmError("rate_limit", text, wait=wait)
         if code >= 500 or code in (408, 409):
-            return LlmError("unavailable", f"{self.name} fails with status {code}", wait=wait)
-        said = _line(error.message.replace(key, "…") if key else error.message)
+            text = f"{self.name} fails with status {code} ({said}): try again later, or look at the log of its server"
+            return LlmError("unavailable", text, wait=wait)
         if code in (400, 413, 422) and _TOO_LONG.search(f"{error.code} {error.message}"):
             return LlmError("too_long", f"{self.name} cannot read that much: {said}")
         return LlmError("rejected", f"{self.name} rejects the request with status {code}: {said}")
@@ -243,7 +290,7 @@ class _Line:
 
     def leave_alone(self, seconds: float) -> None:
         """Send nothing for so long."""
-        until = asyncio.get_running_loop().time() + min(seconds, _LONGEST_PAUSE)
+        until = asyncio.get_running_loop().time() + seconds
         self._next = max(self._next, until)
 
     async def _closing(self) -> AsyncIterator[None]:
@@ -266,13 +313,27 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a server asks to wait, which it says as a number or as a date."""
     said = headers.get("retry-after", "")
     try:
-        return max(float(said), 0.0)
+        return max(float(said), 0.0) if math.isfinite(float(said)) else None
     except ValueError:
         pass
     try:
         return max(parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
     except (TypeError, ValueError):
         return None
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _check_port(address: str) -> None:
+    try:
+        urlsplit(address).port  # noqa: B018
+    except ValueError as error:
+        raise UsageError(f"The port of {address} is none: it should be a number up to 65535") from error
 
 
 def _text(value: Any) -> str:

@@ -57,13 +57,17 @@ class LlmClient:
             answer = self._keep(request, await self._complete(request))
         return answer
 
-    async def ask_json(self, messages: Sequence[Message], schema: dict[str, Any], **parameters: Any) -> Any:
-        """A JSON value that satisfies `schema`, which the model is told; asked once more where the answer does not.
+    async def ask_json(
+        self, messages: Sequence[Message], schema: dict[str, Any], example: Any = None, **parameters: Any
+    ) -> Any:
+        """A JSON value that satisfies `schema`; asked once more where the answer does not.
+
+        The model is told the `example`, which small ones follow better, and where there is none the schema.
 
         Raises:
             LlmError: there is no answer, or twice none that satisfies the schema.
         """
-        asked = [*messages[:-1], _with_schema(messages[-1], schema)]
+        asked = [*messages[:-1], _with_form(messages[-1], schema, example)]
         request = self._request(asked, parameters) | {"schema": schema}
         known = self._known(request)
         if known is not None:
@@ -149,9 +153,12 @@ def _first_value(text: str) -> Any:
     return decode_at(text, opening.start())[0]
 
 
-def _with_schema(message: Message, schema: dict[str, Any]) -> Message:
+def _with_form(message: Message, schema: dict[str, Any], example: Any) -> Message:
     told = "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:"
-    return {"role": message["role"], "content": f"{message['content']}\n\n{told}\n{orjson.dumps(schema).decode()}"}
+    if example is not None:
+        told = "Answer with one JSON value of the form of this example, and with nothing else:"
+    form = orjson.dumps(schema if example is None else example).decode()
+    return {"role": message["role"], "content": f"{message['content']}\n\n{told}\n{form}"}
 
 
 def _correction(problem: str) -> Message:

@@ -30,6 +30,21 @@ class Kept(NamedTuple):
     """What it was played with; empty where that is not noted here."""
 
 
+class Unread(NamedTuple):
+    """A row that is no episode, counted from 1, and why."""
+
+    number: int
+    why: str
+
+
+def check_target(path: Path) -> None:
+    """Raises UsageError where no file can be written there: it is a folder, or its folder does not exist."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the file to write, such as {path / f'episodes{path.suffix}'}")
+    if not path.parent.is_dir():
+        raise UsageError(f"There is no folder {path.parent} to write {path.name} into: make it first")
+
+
 def append_trace(path: Path, episode: Episode, made: dict[str, Any]) -> None:
     """Add one episode; any number of processes may do so."""
     from filelock import FileLock
@@ -39,23 +54,35 @@ def append_trace(path: Path, episode: Episode, made: dict[str, Any]) -> None:
         append_lines(path, [{"unit": episode.episode_id, "row": episode.model_dump(mode="json"), "made": made}])
 
 
-def read_traces(path: Path) -> Iterator[Kept]:
+def read_traces(path: Path, unread: list[Unread] | None = None) -> Iterator[Kept]:
     """The episodes of a JSON Lines or Parquet file, also of one that is being written.
+
+    Args:
+        unread: takes the rows that cannot be read, for a file that nobody is writing: its last line counts, too.
 
     Raises:
         UsageError: there is no such file, or it holds something else.
     """
     if not path.is_file():
         raise UsageError(f"There is no file {path} to read traces from")
-    for number, row in enumerate(_rows(path), 1):
-        found = row.get("row", row) if isinstance(row, dict) else row
+    for number, row in _rows(path, unread is not None):
         try:
-            episode = Episode.model_validate(found)
-        except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, fault["loc"])) or "row"
-            raise UsageError(f"Row {number} of {path} is no episode ({where}: {fault['msg']})") from error
-        yield Kept(episode, row.get("made", {}) if "row" in row else {})
+            if isinstance(row, orjson.JSONDecodeError):
+                raise row
+            yield _kept(row)
+        except ValueError as error:
+            why = str(error).splitlines()[0]
+            if isinstance(error, ValidationError):
+                fault = error.errors(include_url=False, include_input=False)[0]
+                why = f"{'.'.join(map(str, fault['loc'])) or 'row'}: {fault['msg']}"
+            if unread is None:
+                raise UsageError(f"Row {number} of {path} is no episode ({why})") from error
+            unread.append(Unread(number, why))
+
+
+def _kept(row: Any) -> Kept:
+    whole = isinstance(row, dict) and "row" in row
+    return Kept(Episode.model_validate(row["row"] if whole else row), row.get("made", {}) if whole else {})
 
 
 def write_traces(path: Path, episodes: Iterable[Episode]) -> int:
@@ -74,17 +101,28 @@ def write_traces(path: Path, episodes: Iterable[Episode]) -> int:
     return len(rows)
 
 
-def _rows(path: Path) -> Iterator[Any]:
+def _rows(path: Path, closed: bool) -> Iterator[tuple[int, Any]]:
+    """Numbered documents; of a closed file also what is none, as the error that says so."""
     try:
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
-            for text in pq.read_table(path, columns=["trace"]).column("trace").to_pylist():
-                yield orjson.loads(text)
+            texts = pq.read_table(path, columns=["trace"]).column("trace").to_pylist()
+            yield from enumerate(map(orjson.loads, texts), 1)
+        elif closed:
+            with path.open("rb") as file:
+                yield from ((number, _document(line)) for number, line in enumerate(file, 1) if line.strip())
         else:
-            yield from read_lines(path)
+            yield from enumerate(read_lines(path), 1)
     except (orjson.JSONDecodeError, OSError, KeyError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as traces: {str(error).splitlines()[0]}") from error
+
+
+def _document(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        return error
 
 
 def _parquet(episodes: list[Episode]) -> bytes:

@@ -92,12 +92,13 @@ def play_owed(units: Sequence[Unit], studio: Any, log: UnitLog, context: StageCo
         lost: set[str] = set()
         with Workers(studio.open, processes) as workers:
             for attempts in workers.run(_batches(owed, size)):
-                log.add((each.key, _kept(each)) for each in attempts if not each.lost)
+                if played := [(each.key, _kept(each)) for each in attempts if not each.lost]:
+                    log.add(played)
                 for each in attempts:
                     if each.lost:
                         log.fail(each.key, each.lost)
                         lost.add(each.key)
-                context.progress.advance(sum(not each.lost for each in attempts))
+                context.progress.advance(len(played))
                 if attempts and all(each.lost for each in attempts):
                     raise RunError(f"{attempts[0].lost}; run the same command again, finished episodes are kept")
         owed = [unit for unit in owed if unit.key in lost]

@@ -17,6 +17,8 @@ from paraagent.config import Profile
 from paraagent.errors import UsageError
 
 _LARGEST = 10**18
+_UNTOLD = frozenset({"base_url", "api_key_env"})
+"""Settings into which a key or a password is put by mistake: no message repeats what they were given."""
 _LOCAL_PREFIXES = ("openapi:", "toolbench:", "apibank:", "local:")
 
 
@@ -146,7 +148,8 @@ def _sentence(error: ValidationError, where: str) -> str:
         elif fault["type"] == "dict_type":
             message = "should be a table such as {NAME = 1}"
         text = f"The setting {key} in {where} {message}"
-        if fault["type"] != "value_error" or not isinstance(fault["input"], dict):
+        table = fault["type"] == "value_error" and isinstance(fault["input"], dict)
+        if not table and _UNTOLD.isdisjoint(location):
             text += f", not {_shown(fault['input'])}"
     return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"
 

@@ -24,7 +24,7 @@ from paraagent.errors import RunError, UsageError
 from paraagent.llm import LlmClient
 from paraagent.message import Message
 from paraagent.progress import Quiet
-from tests.endpoint import Answer, Hang, Raw, completion, serving
+from tests.endpoint import Answer, Drop, Hang, Raw, completion, serving
 
 ASKED: list[Message] = [{"role": "user", "content": "Where is parcel 7?"}]
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -152,6 +152,12 @@ def test_a_wrong_answer_is_sent_back_once_with_what_is_wrong() -> None:
         (Raw(b"{}", 401), "denied", "put a right one into $OPENAI_API_KEY"),
         (Raw(b"{}", 404), "denied", "check `model` and `base_url`"),
         (Raw(b'{"error": {"message": "too long"}}', 400), "rejected", "too long"),
+        (Raw(b'{"error": {"message": "boom"}}', 500), "unavailable", "fails with status 500 (boom): try again later"),
+        (Raw(b'{"choices": []}', torn=True), "network", "broke off: try again"),
+        (Drop(), "network", "broke off: try again"),
+        (Raw(b"{}", 429, headers={"Retry-After": "86400"}), "rate_limit", "asks for a pause of 24 hours"),
+        (Raw(b"{}", 503, headers={"Retry-After": "600"}), "rate_limit", "asks for a pause of 10 minutes"),
+        (completion(42), "unusable", "answers with a content of type int, not with text"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
 )
@@ -188,6 +194,58 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up_on_too() -> None:
             server.close()
 
         asyncio.run(both())
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Raw(b"{}", 401),
+        Raw(b'{"error": {"message": "No credit", "code": "insufficient_quota"}}', 429),
+        Raw(b"{}", 429, headers={"Retry-After": "86400"}),
+    ],
+    ids=["wrong key", "no quota", "a day"],
+)
+def test_what_waiting_does_not_mend_is_not_tried_again(refusal: Raw) -> None:
+    with serving(refusal) as endpoint:
+        with pytest.raises(LlmError):
+            ask(LlmClient(endpoint.config(retries=3)))
+        assert len(endpoint.asked) == 1
+
+
+def test_a_refused_key_is_sent_once() -> None:
+    with serving(Raw(b"{}", 401)) as endpoint:
+        client = LlmClient(endpoint.config())
+        for seed in range(3):
+            with pytest.raises(LlmError, match="wants a key"):
+                ask(client, seed=seed)
+        assert len(endpoint.asked) == 1
+
+
+def test_the_servers_own_words_say_that_the_quota_is_used_up() -> None:
+    empty = Raw(b'{"error": {"message": "You have no credit", "type": "insufficient_quota"}}', 429)
+    with serving(empty) as endpoint, pytest.raises(LlmError, match=r"You have no credit$") as caught:
+        ask(LlmClient(endpoint.config()))
+    assert caught.value.fault == "denied"
+
+
+def test_a_content_in_parts_is_one_text() -> None:
+    parts = [{"type": "text", "text": "fi"}, {"type": "image"}, {"type": "text", "text": "ne"}]
+    with serving(completion(parts)) as endpoint:
+        assert ask(LlmClient(endpoint.config())) == "fine"
+
+
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\n", "schlüssel"])
+def test_a_key_that_cannot_be_sent_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("SOME_KEY", key)
+    with pytest.raises(UsageError, match=r"\$SOME_KEY cannot be a key") as caught:
+        LlmClient(LlmConfig(model="tiny", api_key_env="SOME_KEY"))
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("port", ["99999", "x"])
+def test_a_port_that_is_none_is_one_sentence(port: str) -> None:
+    with pytest.raises(UsageError, match=f"The port of http://127.0.0.1:{port}/v1 is none"):
+        LlmClient(LlmConfig(model="tiny", base_url=f"http://127.0.0.1:{port}/v1"))
 
 
 def test_nobody_there_is_one_sentence() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from paraagent.errors import UsageError
 from paraagent.trace import TRACE_VERSION, Call, Episode, ErrorInfo, Search, Turn
-from paraagent.traces import append_trace, read_traces, write_traces
+from paraagent.traces import Unread, append_trace, read_traces, write_traces
 
 
 def episode(name: str = "a", **changes: object) -> Episode:
@@ -75,6 +75,17 @@ def test_a_torn_line_is_no_episode_yet_and_gives_way_to_the_next(tmp_path: Path)
     assert [kept.made for kept in read_traces(path)] == [{"catalog": "c"}]
     append_trace(path, episode("b"), {})
     assert [kept.episode.task_id for kept in read_traces(path)] == ["a", "b"]
+
+
+def test_of_a_closed_file_the_last_line_counts_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    write_traces(path, [episode("a"), episode("b")])
+    first, last = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, b"", last[:100], b"{}", last]))
+    unread: list[Unread] = []
+    assert [kept.episode.task_id for kept in read_traces(path, unread)] == ["a", "b"]
+    assert [number for number, _ in unread] == [3, 4]
+    assert unread[1].why == "episode_id: Field required"
 
 
 def _append(path: Path, name: str) -> None:

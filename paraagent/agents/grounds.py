@@ -55,7 +55,8 @@ def _each(values: Iterable[Any]) -> Iterator[str | int | float]:
 
 def _forms(value: str | float) -> Iterator[str]:
     """How a value may stand in a text: as it is, and as JSON spells it."""
-    text = value if isinstance(value, str) else compact(value)
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    text = value if isinstance(value, str) else compact(int(value) if whole else value)
     yield text.casefold()
     if isinstance(value, str):
         yield compact(value)[1:-1].casefold()

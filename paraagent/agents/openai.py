@@ -7,7 +7,7 @@ turn, so that a trace reads the same whoever served the model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from paraagent.config import AgentConfig, EnvConfig
 from paraagent.paraact.jsontext import JsonTextError, decode
 from paraagent.paraact.protocol import compact
 from paraagent.paraact.react import FINISH
+from paraagent.trace import Note
 
 
 @dataclass
@@ -51,6 +52,10 @@ class OpenAIPolicy:
         self._config, self._env = config, env
         self._client = ChatClient(config)
 
+    def tell(self, told: Callable[[str], None]) -> None:
+        """Who hears what the endpoint makes one wait for."""
+        self._client.told = told
+
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         """The next turn of each; one whose context is full is `exhausted`.
 
@@ -72,14 +77,20 @@ class OpenAIPolicy:
         counts = answer.prompt_tokens, answer.completion_tokens, answer.seconds
         if answer.prompt_tokens > self._env.max_context_tokens:
             return Completion("", *counts, exhausted=True)
-        return Completion(turn_text(answer, conversation, self._config.native_tools), *counts)
+        cut = f"max_tokens cut this turn: raise agent.max_tokens and env.max_new_tokens above {self._most_tokens}"
+        notes = (Note(role="check", text=cut),) if answer.finish == "length" else ()
+        return Completion(turn_text(answer, conversation, self._config.native_tools), *counts, notes)
+
+    @property
+    def _most_tokens(self) -> int:
+        return min(self._config.max_tokens, self._env.max_new_tokens)
 
     def _request(self, conversation: Conversation) -> dict[str, Any]:
         config = self._config
         request: dict[str, Any] = {
             "messages": native_messages(conversation) if config.native_tools else conversation.messages,
             "temperature": config.temperature,
-            "max_completion_tokens": min(config.max_tokens, self._env.max_new_tokens),
+            "max_completion_tokens": self._most_tokens,
         }
         if config.temperature:
             request["seed"] = conversation.seed % 2**31

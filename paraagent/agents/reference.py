@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from paraagent.paraact.protocol import compact
+from paraagent.paraact.protocol import compact, fold
 from paraagent.task import Atom, ReferenceCall, Task
 from paraagent.toolenv.identifiers import words
 
@@ -19,6 +19,7 @@ _EMPTY_WORD = re.compile(
     "of|on|one|or|our|retrieve|search|show|single|some|specific|that|the|their|this|to|up|with|your",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"(?<!['’])\b[\w-]+")
 _LABEL_WORDS = 2
 
 
@@ -26,10 +27,11 @@ def slot_labels(task: Task) -> dict[str, str]:
     """A short, distinct label for each different slot text: its first telling words after the verb."""
     labels: dict[str, str] = {}
     for slot in task.slots:
-        telling = [word for word in re.findall(r"[\w-]+", slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]
+        telling = [word for word in _WORD.findall(slot.text)[1:] if not _EMPTY_WORD.fullmatch(word)]
         label = " ".join(telling[:_LABEL_WORDS]) or "need"
         if slot.text not in labels:
-            labels[slot.text] = label if label not in labels.values() else f"{label} {len(labels) + 1}"
+            taken = {fold(other) for other in labels.values()}
+            labels[slot.text] = label if fold(label) not in taken else f"{label} {len(labels) + 1}"
     return labels
 
 

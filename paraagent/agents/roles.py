@@ -15,7 +15,7 @@ from paraagent.paraact.prompt import NO_TOOL_ANSWER
 from paraagent.paraact.protocol import AnswerBlock, CallBlock, SearchBlock, compact
 
 _SEEN = 12_000
-"""Characters of the episode that a role is shown, the newest."""
+"""Characters that a role is shown of the request, and of the newest turns and observations."""
 _TEXT: dict[str, Any] = {"type": "string"}
 _NAMES = {"type": "array", "items": _TEXT}
 
@@ -55,6 +55,18 @@ SCHEMAS: dict[Asked, dict[str, Any]] = {
 }
 
 _TOLD: dict[str, str] = tomllib.loads(files("paraagent.agents").joinpath("roles.toml").read_text("utf-8"))
+EXAMPLES: dict[Asked, dict[str, Any]] = {
+    "split": {"needs": [{"slot": "parcel", "need": "track a parcel"}, {"slot": "depot", "need": "find a depot"}]},
+    "explore": {
+        "fits": [{"slot": "parcel", "tool": "post_track"}],
+        "searches": [{"slot": "depot", "query": "look up a depot of a city"}],
+    },
+    "plan": {"steps": [["post_track"], ["post_depot"]], "dependencies": [{"from": ["post_track"], "to": "post_depot"}]},
+    "act": {"calls": [{"name": "post_track", "arguments": {"number": "P-17"}}], "answer": "", "missing": []},
+    "check": {"accept": False, "reason": "the number of the parcel is not in the request"},
+    "think": {"think": "The parcel is found. Now I look for its depot."},
+}
+"""An answer to each question, as a model is shown it."""
 
 
 class EndpointTeam:
@@ -67,25 +79,27 @@ class EndpointTeam:
     async def ask(self, question: Question) -> dict[str, Any]:
         """JSON of the question's schema; a wrong answer is sent back once with what is wrong."""
         seed = question.conversation.seed % 2**31
-        said: dict[str, Any] = await self._client.ask_json(messages(question), SCHEMAS[question.asked], seed=seed)
+        said: dict[str, Any] = await self._client.ask_json(
+            messages(question), SCHEMAS[question.asked], EXAMPLES[question.asked], seed=seed
+        )
         return said
 
 
 def messages(question: Question) -> list[Message]:
     """What a language model is asked."""
-    episode = [f"Request: {question.conversation.task.request}"]
-    episode += [
+    episode = [
         f"{'Turn' if message['role'] == 'assistant' else 'Observation'}: {message['content']}"
         for message in question.conversation.messages[2:]
     ]
-    parts = ["\n\n".join(episode)[-_SEEN:], _table(question.table)]
+    request = f"Request: {question.conversation.task.request[:_SEEN]}"
+    parts = [request, "\n\n".join(episode)[-_SEEN:], _table(question.table)]
     if question.draft and (question.draft.blocks or question.draft.plan):
         parts.append(f"Draft: {_draft(question)}")
     if question.objection:
         parts.append(f"Your team's last draft was sent back: {question.objection}")
     return [
         {"role": "system", "content": _TOLD[question.asked].strip().replace("{no_tool}", NO_TOOL_ANSWER)},
-        {"role": "user", "content": "\n\n".join(parts)},
+        {"role": "user", "content": "\n\n".join(part for part in parts if part)},
     ]
 
 

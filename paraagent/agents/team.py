@@ -171,8 +171,7 @@ class TeamPolicy:
         try:
             return await self._write(conversation)
         except LlmError as error:
-            if error.fault in PASSING:
-                self.lost[conversation.task.task_id, conversation.seed] = str(error)
+            self.lost[conversation.task.task_id, conversation.seed] = str(error)
             raise
 
     async def _write(self, conversation: Conversation) -> Completion:
@@ -187,7 +186,8 @@ class TeamPolicy:
                 continue
             self._tables[conversation] = replace(after, turns=after.turns + 1)
             return Completion(text, notes=tuple(desk.notes))
-        raise TeamError(f"the team drafted turn {table.turns + 1} {ROUNDS} times; the last one: {desk.objection}")
+        number = f"the draft of turn {table.turns + 1} was sent back {ROUNDS} times, the last time since"
+        raise TeamError(f"the team went round in circles: {number} {desk.objection}")
 
 
 class _SentBackError(Exception):
@@ -239,7 +239,10 @@ class _Desk:
         if not verdict["accept"]:
             raise _SentBackError(verdict.get("reason") or "the Critic gave no reason")
         thought = _line((await self._ask("think", table, draft))["think"])
-        text = _render(draft, thought)
+        try:
+            text = _render(draft, thought)
+        except ValueError as error:
+            raise _SentBackError(f"the thought cannot be written: {error}") from error
         if draft.slip:
             self.notes.append(Note(role="slip", text=draft.slip))
         return text
@@ -252,8 +255,6 @@ class _Desk:
         plan = {"capacity_slots": list(needs)} if rule == "required" else None
         if rule == "optional" and found.get("widen"):
             plan = {"capacity_slots": list(needs)}
-        elif plan and found.get("narrow"):
-            plan = {"capacity_slots": [slot for slot, _ in wanted]}
         blocks = tuple(SearchBlock(slot, query) for slot, query in wanted)
         return Draft(blocks, plan, found.get("slip", "")), table
 
@@ -279,7 +280,12 @@ class _Desk:
     async def _ask(self, asked: Asked, table: Table, draft: Draft | None = None) -> dict[str, Any]:
         rule = plan_rule(self._calling)
         question = Question(asked, self._conversation, table, rule, draft, self.objection)
-        said = await self._model.ask(question)
+        try:
+            said = await self._model.ask(question)
+        except LlmError as error:
+            if error.fault in PASSING:
+                raise
+            raise TeamError(f"the {question.role.capitalize()} gave nothing that can be used: {error}") from error
         self.notes.append(Note(role=question.role, text=compact(said)[:_NOTE]))
         return said
 
@@ -309,7 +315,7 @@ def objection_to(draft: Draft, table: Table, conversation: Conversation) -> str:
     try:
         turn = parse(_render(draft, "t"))
     except ValueError as error:
-        return f"the turn cannot be written: {error}"
+        return f"the turn cannot be written ({error}): slots have no colon, texts no tags, and an answer is not empty"
     if turn.problems:
         return turn.problems[0]
     if draft.plan is not None:

@@ -53,7 +53,9 @@ def list_tools(name: str) -> dict[str, Any]:
         endpoint = Endpoint(url=expanded(name))
     else:
         try:
-            endpoint = Endpoint(command=tuple(expanded(word) for word in shlex.split(name)))
+            words = shlex.split(name)
+            secrets = tuple(expanded(word) for word in words if "$" in word)
+            endpoint = Endpoint(command=tuple(map(expanded, words)), secrets=secrets)
         except ValueError as error:
             raise UsageError(f"The command of mcp:{label(name)} cannot be split ({error}): check its quotes") from error
         ensure_command(endpoint)
@@ -128,6 +130,8 @@ def explained(error: BaseException, link: Link, who: str, seconds: float) -> Bas
     if not isinstance(first, Exception):
         return first
     said = (str(first).strip() or type(first).__name__).splitlines()[0][:120]
+    if link.exit_code is not None:
+        said = f"it ended with exit code {link.exit_code}" + (f": {link.said}" if link.said else "")
     return NetworkError(f"{who} did not list its tools ({said}): check that it starts and answers")
 
 

@@ -12,7 +12,8 @@ from typing import Any, Self
 import anyio
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
+from mcp_types import JSONRPCRequest, JSONRPCResponse, Tool
+from pydantic import ValidationError
 
 UNREACHABLE, BROKEN = -1_000_001, -1_000_002
 """Codes of JSON-RPC errors that the transports make up: a request that never left, and one that may have arrived."""
@@ -53,6 +54,12 @@ class Link:
     total: int = 0
     """Bytes that came over HTTP."""
     exceeded: bool = False
+    said: str = ""
+    """The last line that its process wrote for a person."""
+    exit_code: int | None = None
+    """Of a process that ended by itself."""
+    malformed: list[str] = field(default_factory=list)
+    """Names or places of listed tools that are none; they are left out."""
     changed: bool = False
     """The server said that its tools are others now."""
     closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -109,6 +116,8 @@ class _Incoming(_Stream):
         except BaseException:
             self._link.closed.set()
             raise
+        if not self._link.whole:
+            _keep_sound(item, self._link)
         return item
 
     async def receive(self) -> SessionMessage | Exception:
@@ -116,6 +125,23 @@ class _Incoming(_Stream):
             return await self.__anext__()
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
+
+
+def _keep_sound(item: SessionMessage | Exception, link: Link) -> None:
+    """Leave out listed tools that are none, for which the SDK would give up the whole list."""
+    message = item.message if isinstance(item, SessionMessage) else None
+    tools = message.result.get("tools") if isinstance(message, JSONRPCResponse) else None
+    if not isinstance(message, JSONRPCResponse) or not isinstance(tools, list):
+        return
+    sound = []
+    for number, tool in enumerate(tools, 1):
+        try:
+            Tool.model_validate(tool)
+            sound.append(tool)
+        except ValidationError:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            link.malformed.append(name[:80] if isinstance(name, str) else f"number {number}")
+    message.result["tools"] = sound
 
 
 class _Outgoing(_Stream):

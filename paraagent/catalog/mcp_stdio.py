@@ -6,10 +6,13 @@ The SDK's own transport keeps a line in memory however long it is, and leaves th
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Self
 
 import anyio
@@ -22,6 +25,12 @@ from paraagent.catalog.mcp_link import Endpoint, Link, TooMuchError
 _CHUNK = 65_536
 _GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
+_SAID_BYTES, _SAID = 2_000, 200
+"""What is kept of the words of a server, and characters of its last line that are repeated."""
+_SECRET = re.compile(
+    r"((?:key|token|secret|passw(?:or)?d|pwd|credentials?|authorization)\S{0,20}?\s*[=:]\s*(?:bearer\s+)?|bearer\s+)\S+",
+    re.IGNORECASE,
+)
 
 
 @asynccontextmanager
@@ -38,11 +47,13 @@ async def stdio(endpoint: Endpoint, link: Link) -> AsyncIterator[TransportStream
         *endpoint.command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
         env={**os.environ, **endpoint.env},
         cwd=endpoint.cwd,
     )
+    killed = partial(_signal, process.pid, signal.SIGKILL)
+    atexit.register(killed)  # however often clean-up is interrupted
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
     async def listen() -> None:
@@ -63,6 +74,12 @@ async def stdio(endpoint: Endpoint, link: Link) -> AsyncIterator[TransportStream
                         await incoming.send(found)
                 line.add(rest)
 
+    async def overhear(tail: bytes = b"") -> None:
+        assert process.stderr
+        while piece := await process.stderr.read(_CHUNK):
+            tail = (tail + piece)[-_SAID_BYTES:]
+            link.said = _last_line(tail, endpoint.secrets) or link.said
+
     async def gone(scope: anyio.CancelScope) -> None:
         while process.returncode is None:
             await anyio.sleep(_LOOK_SECONDS)
@@ -72,13 +89,23 @@ async def stdio(endpoint: Endpoint, link: Link) -> AsyncIterator[TransportStream
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(listen)
+            group.start_soon(overhear)
             try:
                 yield received, _Outgoing(process)
             finally:
                 group.cancel_scope.cancel()
+    except BaseException:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_LOOK_SECONDS):
+            link.exit_code = await process.wait()  # before anything here ends it
+            await overhear()
+        raise
     finally:
-        with anyio.CancelScope(shield=True):
-            await _end(process)
+        try:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+        finally:
+            killed()
+            atexit.unregister(killed)
 
 
 class _Line:
@@ -145,11 +172,25 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with anyio.move_on_after(_GRACE_SECONDS):
         await process.wait()
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+        _signal(process.pid, number)
         if process.returncode is None:
             with anyio.move_on_after(_GRACE_SECONDS):
                 await process.wait()
     with anyio.move_on_after(_GRACE_SECONDS):
         while process.stdout and await process.stdout.read(_CHUNK):
             pass
+
+
+def _last_line(said: bytes, secrets: Sequence[str]) -> str:
+    """The last line of it, without secrets and what cannot be printed."""
+    lines = said.decode("utf-8", "replace").splitlines()
+    text = next((line for line in reversed(lines) if line.strip()), "")
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = "".join(character for character in " ".join(text.split()) if character.isprintable())
+    return _SECRET.sub(r"\1***", text)[:_SAID]
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

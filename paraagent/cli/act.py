@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -44,20 +48,22 @@ def act(
     Calls are answered by the simulated world, so nothing happens anywhere; with --mcp they go to real servers, and
     you are asked before a tool that may change something. The trace is kept: `paraagent trace` shows it again.
 
+    Exit codes: 0 answered, 1 no answer, 2 wrong usage, 130 left with Ctrl-C or quit.
+
     Example: paraagent act "What time is it in Tokyo and in Lima?" --mcp servers.json --policy openai:gpt-5
     """
     import asyncio
     from contextlib import suppress
 
     import orjson
-    from rich.console import Console
 
     from paraagent.cli.current import usual_profile
+    from paraagent.cli.episode import Screen
     from paraagent.cli.live import Live
     from paraagent.cli.policies import open_policy, paradigm_named
-    from paraagent.cli.run import terminated_is_interrupted
     from paraagent.errors import UsageError
     from paraagent.task import Task
+    from paraagent.traces import check_target
     from pipelines.home import Home
     from pipelines.settings import load_profile, with_settings
 
@@ -65,6 +71,8 @@ def act(
         raise UsageError('The request is empty: say what you want done, as in paraagent act "What is on today?"')
     if policy == "oracle":
         raise UsageError("The oracle needs a task with a known solution: play one with `paraagent env play`")
+    if html is not None:
+        check_target(html)
     home = Home.locate()
     settings = with_settings(load_profile(profile or usual_profile(home)), set_ or [])
     written = paradigm_named(paradigm)
@@ -72,16 +80,17 @@ def act(
     if servers is None:
         _require_catalog(home.root, profile)
     player = open_policy(policy, home, profile, settings)
-    console = Console(stderr=json, highlight=False)
+    console = Screen(stderr=json, highlight=False)
     task = Task.open(request, seed)
     session = _Session(task, player, written, settings.env, console, raw)
     ended: list[_Ended] = []
-    with suppress(KeyboardInterrupt), terminated_is_interrupted():
-        asyncio.run(_play(session, Live(console), servers, yes, profile, ended))
-    if not ended:
-        raise KeyboardInterrupt
-    [(episode, made)] = ended
-    _keep(home, episode, made, console)
+    with _interrupted_once():
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_play(session, Live(console), servers, yes, profile, ended))
+        if not ended:
+            raise KeyboardInterrupt
+        [(episode, made)] = ended
+        episode = _keep(home, episode, made, console)
     if html is not None:
         from paraagent.report import viewer
 
@@ -89,11 +98,33 @@ def act(
         console.print(f"[dim]page: {html}[/dim]", soft_wrap=True)
     if json:
         sys.stdout.write(orjson.dumps(episode.model_dump(mode="json"), option=orjson.OPT_INDENT_2).decode() + "\n")
-    if episode.end == "error":
+    if episode.end != "answer":
         raise typer.Exit(130 if episode.error == _LEFT else 1)
 
 
 _LEFT = "left before the end"
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Ctrl-C or SIGTERM ends the episode; more of them must not keep the servers from being ended, or the trace from
+    being kept."""
+    before = {signal.SIGTERM: signal.getsignal(signal.SIGTERM)}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored on purpose
+        before[signal.SIGINT] = signal.default_int_handler
+
+    def interrupt(_number: int, _frame: object) -> None:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in before:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Session(NamedTuple):
@@ -139,6 +170,7 @@ async def _play(
     """Play until the answer or the end of the budget; whatever happens, the trace goes into `ended`."""
     import tempfile
 
+    from paraagent.agents.openai import OpenAIPolicy
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
     from paraagent.toolenv.backends import Backends
@@ -156,6 +188,8 @@ async def _play(
             from paraagent.toolenv.mcp import McpServers
 
             config = config.calm
+            stack.callback(live.stop)
+            live.starting(servers)
             running = await stack.enter_async_context(
                 McpServers(servers, timeout=config.call_timeout, confirm=None if yes else live.confirm)
             )
@@ -165,8 +199,11 @@ async def _play(
             backends = Backends.of_live(running)
         catalog = stack.enter_context(Catalog.open(path))
         index = ToolIndex.load(path.parent / "index", catalog)
+        if isinstance(session.player, OpenAIPolicy):
+            session.player.tell(live.note)
         env = ToolEnv(catalog, index, config, backends=backends, paradigm=session.paradigm, watcher=live)
-        tools = f"{len(catalog):,} tools of {', '.join(servers)}" if servers else f"{len(catalog):,} simulated tools"
+        noun = "tool" if len(catalog) == 1 else "tools"
+        tools = f"{len(catalog):,} " + (f"{noun} of {', '.join(servers)}" if servers else f"simulated {noun}")
         live.begin(session.task.request, f"{session.player.name}, {session.paradigm.name}, {tools}")
         try:
             await _turns(env, session, live)
@@ -203,11 +240,19 @@ async def _turns(env: ToolEnv, session: _Session, live: Live) -> None:
         if len(env.turns) > shown:
             live.show(env.turns[-1], len(env.turns), env.paradigm, session.raw)
         env.fail(_LEFT)
+    except Exception as error:
+        env.fail(f"{type(error).__name__}: {error}")
 
 
-def _keep(home: Any, episode: Episode, made: dict[str, Any], console: Console) -> None:
-    from paraagent.traces import append_trace
+def _keep(home: Any, episode: Episode, made: dict[str, Any], console: Console) -> Episode:
+    """Keep it under an id of its own, since a person may ask for the same again; returns it with that id."""
+    from paraagent.traces import append_trace, read_traces
 
+    path = home.root / KEPT
     with home.writable():
-        append_trace(home.root / KEPT, episode, made)
-    console.print(f"kept: paraagent trace {episode.task_id}", style="dim", soft_wrap=True)
+        ids = {kept.episode.episode_id for kept in read_traces(path, [])} if path.exists() else set()
+        names = (f"{episode.episode_id}-{number}" if number > 1 else episode.episode_id for number in count(1))
+        episode = episode.model_copy(update={"episode_id": next(name for name in names if name not in ids)})
+        append_trace(path, episode, made)
+    console.print(f"kept: paraagent trace {shlex.quote(episode.episode_id)}", style="dim", soft_wrap=True, markup=False)
+    return episode

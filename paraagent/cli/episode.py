@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.panel import Panel
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +27,28 @@ _RESULT_LINES = 16
 """Lines of one result that are shown."""
 _LINE = 400
 """Characters of one line."""
+
+
+_UNSEEN = dict.fromkeys(
+    {*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+    - set(b"\t\n")
+)
+"""Control characters, and marks that turn the order of what follows: tools and models could forge lines with them."""
+
+
+class Screen(Console):
+    """A terminal that what tools and models say cannot play tricks on."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """As Console does, without what nobody sees."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=segment.text.translate(_UNSEEN))
+
+
+def shortened(text: str, most: int) -> str:
+    """A name or path without its middle where it is longer than `most`, since its ends tell more."""
+    head = (most - 1) // 3
+    return text if len(text) <= most else f"{text[:head]}…{text[len(text) + head + 1 - most :]}"
 
 
 def show_task(console: Console, task: Task) -> None:
@@ -72,7 +95,7 @@ def show_turn(console: Console, turn: Turn, number: int, paradigm: Paradigm, raw
             console.print(Text(f"= {clip(block.text, _LINE)}", style="bold"))
     if turn.family == "invalid":
         console.print(Text(clip(turn.text, _LINE) or "(nothing written)", style="cyan"))
-    for problem in turn.problems:
+    for problem in (*turn.problems, *(note.text for note in turn.notes if note.role == "check")):
         console.print(Text(f"! {clip(problem, _LINE)}", style="yellow"))
 
 

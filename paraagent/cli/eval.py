@@ -50,6 +50,8 @@ def evaluate(
 
     if benchmark != "toolenv":
         raise UsageError(f"There is no benchmark {benchmark}: choose toolenv")
+    if "person" in policy:
+        raise UsageError("A person is not evaluated: play a task with `paraagent env play`")
     home = Home.locate()
     settings, built = made_with(home, profile, set_ or [])
     paradigms = [paradigm_named(name) for name in paradigm or ["paraact"]]
@@ -74,6 +76,10 @@ def evaluate(
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         _show(results, len(tasks), Console())
+
+
+_SHORTEST, _LONGEST = 8, 28
+"""Characters of a policy's name in the table."""
 
 
 class _Bout(NamedTuple):
@@ -103,6 +109,7 @@ def _play(bout: _Bout, home: Home, profile: str | None, progress: Progress) -> d
     """Play what is not finished yet, and say what all of it comes to."""
     from paraagent.catalog.store import Catalog
     from paraagent.cli.policies import open_policy
+    from paraagent.errors import RunError
     from paraagent.evaluation import plan_units, run_units
     from paraagent.files import canonical_json, read_lines, sha256_bytes, write_json
     from paraagent.retrieval.index import ToolIndex
@@ -135,10 +142,21 @@ def _play(bout: _Bout, home: Home, profile: str | None, progress: Progress) -> d
         backends = Backends.open(settings.env, home.root / LLM_CACHE)
         env = partial(ToolEnv, catalog, index, settings.env, backends=backends, paradigm=bout.paradigm)
 
-        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any) -> Any:
-            return run_units(owed, policy, env, settings.rewards, finished, failed)
+        causes: list[str] = []
 
-        run_owed(name, units, log, run, player, progress)
+        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any) -> Any:
+            def broke(unit: Unit, error: str) -> None:
+                causes.append(error.partition(" broke off: ")[2] or error)
+                failed(unit, error)
+
+            return run_units(owed, policy, env, settings.rewards, finished, broke)
+
+        try:
+            run_owed(name, units, log, run, player, progress)
+        except RunError as error:
+            if len(set(causes)) != 1:
+                raise
+            raise RunError(f"{causes[0]} (every task of {name} that failed did so for this)") from error
     seconds = time.monotonic() - began if opened else None
     kept = {row["unit"]: row["row"] for row in read_lines(log.path)}
     episodes = [Episode.model_validate(kept[task.task_id]) for task in bout.tasks]
@@ -174,27 +192,39 @@ def _summary(bout: _Bout, episodes: Sequence[Any], seconds: float | None) -> dic
 
 def _show(results: list[dict[str, Any]], tasks: int, console: Console) -> None:
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"{tasks} held-out tasks", title_justify="left", box=None, header_style="bold")
-    table.add_column("policy", overflow="fold")
-    table.add_column("paradigm", no_wrap=True)
-    for column in ("solved", "interval", "turns", "a turn", "found", "read", "written", "time"):
-        table.add_column(column, justify="right", no_wrap=True)
+    from paraagent.cli.episode import shortened
+
+    names = ("paradigm", "solved", "interval", "turns", "a turn", "found", "read", "written", "time")
+    rows = []
     for result in results:
         success, mean = result["success"], result["means"]
         found, together = mean["tool_hit_rate"], mean["calls_per_turn"]
-        table.add_row(
-            result["policy"],
-            result["paradigm"],
-            f"{success['solved']}/{success['n']}",
-            f"{success['low']:.0%}–{success['high']:.0%}",
-            f"{mean['turns']:.1f}",
-            "–" if together is None else f"{together:.1f}",
-            "–" if found is None else f"{found:.0%}",
-            f"{result['prompt_tokens']:,}",
-            f"{result['completion_tokens']:,}",
-            "kept" if result["seconds"] is None else f"{result['seconds']:.1f} s",
+        rows.append(
+            (
+                result["paradigm"],
+                f"{success['solved']}/{success['n']}",
+                f"{success['low']:.0%}–{success['high']:.0%}",
+                f"{mean['turns']:.1f}",
+                "–" if together is None else f"{together:.1f}",
+                "–" if found is None else f"{found:.0%}",
+                f"{result['prompt_tokens']:,}",
+                f"{result['completion_tokens']:,}",
+                "kept" if result["seconds"] is None else f"{result['seconds']:.1f} s",
+            )
         )
+    others = sum(max(map(len, column)) + 1 for column in zip(names, *rows, strict=True))
+    room = max(_SHORTEST, min(_LONGEST, console.width - others))
+    title = f"{tasks} held-out tasks"
+    table = Table(
+        title=title, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False
+    )
+    table.add_column("policy", no_wrap=True)
+    for name in names:
+        table.add_column(name, no_wrap=True, justify="left" if name == "paradigm" else "right")
+    for result, row in zip(results, rows, strict=True):
+        table.add_row(Text(shortened(result["policy"], room)), *row)
     console.print(table)
     console.print(
         "a turn: calls in turns that call; found: share of the tools needed; read, written: tokens", style="dim"

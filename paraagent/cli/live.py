@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
@@ -43,8 +44,16 @@ class Live:
 
     def begin(self, request: str, who: str) -> None:
         """Say what is asked, and of whom."""
+        self.stop()
         self._console.print(Panel(Text(request), title="request", title_align="left", expand=False))
         self._console.print(Text(who, style="dim"))
+
+    def starting(self, servers: Iterable[str]) -> None:
+        """The servers are started, which may take a minute where they install themselves first."""
+        title = f"starting {', '.join(servers)}: a first start may take a minute"
+        self._draw(title)
+        if self._area is None:
+            self._line(f"… {title}")
 
     def note(self, text: str) -> None:
         """Something that a person should know."""
@@ -84,11 +93,11 @@ class Live:
 
     def end(self, episode: Episode) -> None:
         """How it ended, and what it took."""
-        turns, calls = len(episode.turns), len(episode.calls)
+        turns, calls = _counted(len(episode.turns), "turn"), _counted(len(episode.calls), "call")
         together = max((len(turn.calls) for turn in episode.turns), default=0)
         read = sum(turn.prompt_tokens for turn in episode.turns)
         written = sum(turn.completion_tokens for turn in episode.turns)
-        parts = [f"{turns} turns", f"{calls} calls, up to {together} together" if together > 1 else f"{calls} calls"]
+        parts = [turns, f"{calls}, up to {together} together" if together > 1 else calls]
         parts += [f"{read:,} tokens read, {written:,} written"] if written else []
         self._console.print()
         if episode.end == "answer":
@@ -109,8 +118,13 @@ class Live:
             self._line("  not allowed: there is no terminal to ask at, and --yes was not given")
             return False
         print("  allow it? [y/N] ", end="", file=sys.stderr, flush=True)
-        answer = await asyncio.to_thread(sys.stdin.readline)
-        return answer.strip().lower() in ("y", "yes")
+        typed, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(sys.stdin, typed.set)  # a thread that reads would outlive Ctrl-C
+        try:
+            await typed.wait()
+        finally:
+            loop.remove_reader(sys.stdin)
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def stop(self) -> None:
         """Take away what is drawn below."""
@@ -138,6 +152,10 @@ class Live:
 
     def _line(self, text: str) -> None:
         self._console.print(Text(text, style="dim"), soft_wrap=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _short(call: CallBlock) -> str:

@@ -39,6 +39,8 @@ def open_policy(name: str, home: Home, profile: str | None, settings: Profile, *
         from paraagent.agents.openai import OpenAIPolicy
 
         return OpenAIPolicy(endpoint(settings.agent, rest), settings.env, name=name)
+    if kind in ("openai", "local") and not rest:
+        raise UsageError(f"--policy {name} names no {'model' if kind == 'openai' else 'folder'}: choose {NAMES}")
     if name not in _BUILT and not (kind == "local" and rest):
         raise UsageError(f"There is no policy {name}: choose {NAMES}")
     from paraagent.agents.local import LocalPolicy

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from paraagent.task import Task
     from paraagent.trace import Episode
-    from paraagent.traces import Kept
+    from paraagent.traces import Kept, Unread
     from pipelines.home import Home
 
 
@@ -34,14 +34,20 @@ def trace(
     Example: paraagent trace --html episodes.html
     """
     import orjson
-    from rich.console import Console
 
+    from paraagent.cli.episode import Screen
+    from paraagent.errors import UsageError
+    from paraagent.traces import check_target
     from pipelines.home import Home
 
+    for path in filter(None, (html, to)):
+        check_target(path)
+    if episode is None and (replay or raw):
+        raise UsageError(f"--{'replay' if replay else 'raw'} needs the id of an episode: `paraagent trace` lists them")
     home = Home.locate()
     found = _found(home, episode, file, profile, limit)
     tasks = _tasks(profile)
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     if html is not None or to is not None:
         _write(found, tasks, html, to, episode, console)
     elif json:
@@ -74,14 +80,31 @@ def _found(
         raise RunError(
             f"There are no episodes in {home.root} yet: run `paraagent run`, or ask for something with `act`"
         )
-    every = ((path, kept) for path in paths for kept in read_traces(path))
+    unread: list[Unread] | None = None if file is None else []
+    every = ((path, kept) for path in paths for kept in read_traces(path, unread))
     if wanted is None:
-        return [each for each, _ in zip(every, _numbers(limit), strict=False)]
+        taken = [each for each, _ in zip(every, _numbers(limit), strict=False)]
+        _tell(unread, file, bool(taken))
+        return taken
     named = [each for each in every if wanted in each[1].episode.episode_id]
+    _tell(unread, file, True)
     exact = [each for each in named if each[1].episode.episode_id == wanted]
     if not named:
         raise UsageError(f"There is no episode {wanted}: `paraagent trace` lists them")
     return exact[-1:] or named[:limit]
+
+
+def _tell(unread: list[Unread] | None, file: Path | None, some: bool) -> None:
+    """What of a file cannot be read. Raises UsageError where nothing can."""
+    from paraagent.errors import UsageError
+
+    if not unread:
+        return
+    lines = "line is" if len(unread) == 1 else "lines are"
+    said = f"{len(unread)} {lines} no episode; the first is {unread[0].number} ({unread[0].why})"
+    if not some:
+        raise UsageError(f"{file} holds no traces: {said}")
+    sys.stderr.write(f"! of {file}, {said}\n")
 
 
 def _numbers(limit: int | None) -> Iterator[int]:
@@ -140,18 +163,25 @@ def _write(
 
 def _list(episodes: list[Episode], console: Console) -> None:
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("episode", "ended", "turns", "calls", "request", box=None, header_style="bold")
+    from paraagent.cli.episode import shortened
+
+    fixed = [(one.end.replace("_", " "), str(len(one.turns)), str(len(one.calls))) for one in episodes]
+    names = ("ended", "turns", "calls")
+    room = console.width - sum(max(map(len, column)) + 1 for column in zip(names, *fixed, strict=True)) - 1
+    requests = [" ".join(one.request.split()) for one in episodes]
+    longest = max((len(one.episode_id) for one in episodes), default=0)
+    left = min(longest, max(room * 2 // 3, room - max(map(len, ("request", *requests)))))
+    table = Table("episode", *names, "request", box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    for column in table.columns:
+        column.no_wrap = True
     for column in table.columns[2:4]:
         column.justify = "right"
-    table.columns[0].no_wrap = True
-    table.columns[-1].no_wrap = True
-    for one in episodes:
-        request = " ".join(one.request.split())
-        calls = len(one.calls)
-        shown = request if len(request) <= 80 else f"{request[:79]}…"
-        table.add_row(one.episode_id, one.end.replace("_", " "), str(len(one.turns)), str(calls), shown)
-    console.print(table, markup=False)
+    table.columns[-1].max_width = max(1, min(80, room - left))
+    for one, cells, request in zip(episodes, fixed, requests, strict=True):
+        table.add_row(Text(shortened(one.episode_id, left)), *cells, Text(request))
+    console.print(table)
 
 
 def _show(episode: Episode, tasks: dict[str, Task], raw: bool, console: Console) -> None:

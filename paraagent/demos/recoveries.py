@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from paraagent.paraact.executor import RETRYABLE
 from paraagent.paraact.protocol import call_identity, fold
 from paraagent.task import Task
 from paraagent.trace import Episode
@@ -33,30 +34,41 @@ def mistakes(episode: Episode) -> list[int]:
 
 
 def _searches(episode: Episode) -> Iterator[Recovery]:
-    """A later search than the first, and then a call or an answer that is not an apology."""
-    searching = [number for number, turn in enumerate(episode.turns) if turn.family == "search"]
-    calling = [number for number, turn in enumerate(episode.turns) if turn.family == "call"]
-    if len(searching) > 1 and calling and calling[-1] > searching[1]:
-        yield "search again"
+    """A need that was searched again, or one that the first plan lacked; and then a call."""
+    asked: set[str] = set()
+    again = planned = False
+    for turn in episode.turns:
+        slots = {fold(search.slot) for search in turn.searches}
+        again |= bool(slots & asked) or (
+            planned and turn.plan is not None and turn.plan.kind == "revise" and bool(slots)
+        )
+        planned |= bool(slots)
+        asked |= slots
+        if again and turn.calls:
+            yield "search again"
+            return
 
 
 def _calls(episode: Episode, task: Task) -> Iterator[Recovery]:
     targets = {fold(name) for slot in task.slots for name in (slot.tool, *slot.equivalents)}
     strayed = False
-    failed: dict[tuple[str, bytes], bool] = {}
+    failed: dict[tuple[str, bytes], str] = {}
     for turn in episode.turns:
         for call in turn.calls:
             identity = call_identity(call.name, call.arguments)
-            if call.ok and failed.get(identity):
+            if call.ok and failed.get(identity) in RETRYABLE:
                 yield "fault retried"
-            elif call.ok and any(name == identity[0] and not injected for (name, _), injected in failed.items()):
+            if call.ok and any(
+                other[0] == identity[0] and other != identity and kind == "InvalidRequestError"
+                for other, kind in failed.items()
+            ):
                 yield "corrected call"
             if call.ok and identity[0] in targets and strayed:
                 yield "other tool"
         for call in turn.calls:
             strayed |= fold(call.name) not in targets
             if call.error is not None:
-                failed[call_identity(call.name, call.arguments)] = call.injected
+                failed[call_identity(call.name, call.arguments)] = call.error.type
 
 
 def _plans(episode: Episode) -> Iterator[Recovery]:

@@ -16,6 +16,7 @@ from paraagent.errors import UsageError
 from paraagent.message import Message
 from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, plan_rule, record_plan
 from paraagent.paraact.observation import read_responses, read_tools
+from paraagent.paraact.plan import PlanError, parse_plan
 from paraagent.paraact.prompt import paraact_prompt
 from paraagent.paraact.protocol import AnswerBlock, Block, CallBlock, SearchBlock, compact, parse
 from paraagent.trace import Call, Episode, ErrorInfo, Search, Turn
@@ -204,7 +205,7 @@ def _message(each: Any, place: int) -> Message:
     if not isinstance(each, dict):
         raise _UnusableError(f"message {place} is no object")
     role, text = each.get("from", each.get("role")), each.get("value", each.get("content"))
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         raise _UnusableError(f"message {place} is from {str(role)[:40]!r}, which is no known role")
     if not isinstance(text, str) or not text.strip():
         raise _UnusableError(f"message {place} is empty")
@@ -228,6 +229,11 @@ def _check_turns(messages: Sequence[Message]) -> int:
         turn = parse(text)
         if turn.problems:
             raise _UnusableError(f"turn {number}: {turn.problems[0]}")
+        if turn.plan is not None:
+            try:
+                parse_plan(turn.plan, "search" if turn.family == "search" else "call")
+            except PlanError as error:
+                raise _UnusableError(f"turn {number}: plan: {error}") from None
         calls += sum(isinstance(block, CallBlock) for block in turn.blocks)
         if (number == len(turns)) != (turn.family == "answer"):
             said = "does not answer" if number == len(turns) else "answers although more turns follow"

@@ -27,6 +27,8 @@ Confirm: TypeAlias = Callable[[ToolInterface, dict[str, Any]], Awaitable[bool]]
 """Whether a person allows a call that may change something."""
 START_SECONDS = 60.0
 """A first start may install the server."""
+_NAMED = 5
+"""Malformed tools that are named."""
 
 
 class McpServers:
@@ -80,6 +82,9 @@ class McpServers:
         except ParaAgentError as error:
             return error
         self._started[server.name] = server
+        if server.malformed:
+            names = ", ".join(server.malformed[:_NAMED]) + (", …" if len(server.malformed) > _NAMED else "")
+            self.faults.append(f"The MCP server {server.name} lists what is no tool ({names}): the rest is used")
         return None
 
     async def _close(self) -> None:
@@ -94,7 +99,9 @@ class McpServers:
         """
         if not any(server.listing["tools"] for server in self._started.values()):
             raise RunError(
-                f"No tool is listed by {', '.join(self._started)}: there is nothing that an agent could call"
+                "; ".join(
+                    [f"No tool is listed by {', '.join(self._started)}: an agent has nothing to call", *self.faults]
+                )
             )
         downloads = folder / "servers"
         sources = []

@@ -68,6 +68,8 @@ class LiveServer:
         self._connection: _Connection | None = None
         self.listing: dict[str, Any] = {"server": {}, "tools": []}
         """What it listed when it was started: see `mcp_client.list_tools`."""
+        self.malformed: tuple[str, ...] = ()
+        """What it listed then that is no tool."""
 
     async def start(self, seconds: float) -> None:
         """Start it and read which tools it has.
@@ -82,6 +84,7 @@ class LiveServer:
         if self._connection.error is not None:
             raise self._connection.error
         self.listing = self._connection.listing
+        self.malformed = tuple(self._connection.link.malformed)
 
     async def close(self) -> None:
         """End it with all its processes."""

@@ -240,6 +240,25 @@ def test_one_wait_counts_for_every_request() -> None:
     assert min(times[1:]) - times[0] >= 0.45
 
 
+def test_a_person_hears_what_is_waited_for(env: Callable[..., ToolEnv]) -> None:
+    heard: list[str] = []
+    with serving(Raw(b"{}", 429, headers={"Retry-After": "1"}), ANSWER) as endpoint:
+        policy = OpenAIPolicy(agent(endpoint, retries=1), EnvConfig())
+        policy.tell(heard.append)
+        play(policy, env)
+    assert len(heard) == 1
+    assert heard[0].endswith("takes no more requests now: lower `concurrency`, or wait; the next try is in 1 s")
+
+
+def test_a_turn_that_its_length_cut_says_so(env: Callable[..., ToolEnv]) -> None:
+    cut = Raw(completion("<think>I was cut of").body.replace(b'"stop"', b'"length"'))
+    with serving(cut, ANSWER) as endpoint:
+        [episode] = play(OpenAIPolicy(agent(endpoint, max_tokens=50), EnvConfig()), env)
+    [note] = episode.turns[0].notes
+    assert note.text == "max_tokens cut this turn: raise agent.max_tokens and env.max_new_tokens above 50"
+    assert episode.turns[1].notes == ()
+
+
 def test_a_server_that_is_too_slow_for_so_many_gets_fewer_at_once() -> None:
     """One request at a time is all that this server does in time, and it goes on with those that were given up."""
     one = threading.Lock()

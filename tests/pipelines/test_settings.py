@@ -192,6 +192,16 @@ def test_a_reward_channel_that_is_left_out_weighs_nothing() -> None:
     assert channels == {"trajectory": 0.0, "phase": 2.0, "step": 0.0}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["agent.api_key_env=sk-SECRET-1", "demos.team.base_url=http://u:SECRET@host/v1", "agent.base_url=[SECRET]"],
+)
+def test_a_key_in_the_wrong_place_is_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match=r"The setting (agent|demos.team)\.\w+ in --set should be") as caught:
+        load_profile("smoke", [text])
+    assert "SECRET" not in str(caught.value)
+
+
 def test_a_folder_is_no_profile(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").mkdir()
     with pytest.raises(UsageError, match="is no file: give the path of a TOML file"):

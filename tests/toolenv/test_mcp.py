@@ -332,6 +332,31 @@ def test_a_server_that_does_not_start_is_told_and_the_others_go_on(tmp_path: Pat
     assert all(map(ended, pids(tmp_path / "hangs")))
 
 
+def test_a_server_that_ends_at_its_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    words = f"import sys; sys.stderr.write('first\\nno config at \\x1b[1m{SECRET}, TOKEN=sk-1\\n\\n'); sys.exit(3)"
+    quits = ServerConfig(command=sys.executable, args=("-c", words), env={"API_KEY": SECRET})
+    with pytest.raises(NetworkError, match=r"ended with exit code 3: no config at \[1m\*\*\*, TOKEN=\*\*\*\)"):
+        run(lambda servers: call(servers, "echo"), quits)
+
+
+def test_what_is_no_tool_is_named_and_the_others_are_used(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    listing = '"tools": listed()'
+    source = Path(mcp_server.__file__).read_text()
+    assert source.count(listing) == 1
+    listed = '"tools": [{"name": 1}, "x", {"name": "ill", "inputSchema": "no"}, *listed()]'
+    script.write_text(source.replace(listing, listed))
+    config = crooked(tmp_path).model_copy(update={"args": (str(script),)})
+
+    async def within() -> None:
+        async with McpServers({"crooked": config}, timeout=60.0) as running:
+            said = "The MCP server crooked lists what is no tool (number 1, number 2, ill): the rest is used"
+            assert running.faults == [said]
+            assert (await call(running, "echo", x=1)).result == {"x": 1}
+
+    asyncio.run(within())
+
+
 def test_servers_without_tools_are_nothing_to_act_with(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(Path(mcp_server.__file__).read_text().replace("in TOOLS.items()", "in ()"))

@@ -244,18 +244,8 @@ class _Play:
         return word("search_many", choices, needs=needs, count=_COUNTS.get(len(searches), "Several"))
 
     def _think_calls(self, calls: Sequence[CallBlock], choices: random.Random) -> str:
-        names = listed(list(dict.fromkeys(block.name for block in calls)))
-        wrong = self._wrong_slot
-        if wrong and self._tried(self._distractor(wrong)) and not self._tried(self._target(wrong)):
-            return word("other_tool", choices, wrong=self._distractor(wrong), tools=names)
-        last = [done for done in self.table.done if done.error and self._answers(done, calls)]
-        again = listed(list(dict.fromkeys(done.name for done in last)) or [names])
-        passing = list(dict.fromkeys(done.error for done in last if done.error in RETRYABLE))
-        if passing:
-            return word("retry", choices, tools=again, errors=listed(passing))
-        if last:
-            left = next((name for block in calls for name in block.arguments if name not in last[-1].arguments), "")
-            return word("repair", choices, tools=again, left=left or "an argument")
+        if parts := [*self._think_mended(calls, choices)]:
+            return " ".join(parts)
         needs = listed(list(dict.fromkeys(self._label_of(block.name) for block in calls)))
         if not self.table.done:
             pairs = listed([f"{name} for {self._label_of(name)}" for name in dict.fromkeys(b.name for b in calls)])
@@ -268,6 +258,21 @@ class _Play:
             if values
             else word("call_then", choices, needs=needs)
         )
+
+    def _think_mended(self, calls: Sequence[CallBlock], choices: random.Random) -> Iterator[str]:
+        """A sentence for each kind of failure that these calls mend."""
+        wrong = self._wrong_slot
+        if wrong and self._tried(self._distractor(wrong)) and not self._tried(self._target(wrong)):
+            yield word("other_tool", choices, wrong=self._distractor(wrong), tools=self._target(wrong))
+        failed = [done for done in self.table.done if done.error and self._answers(done, calls)]
+        passing = {done.name: done.error for done in failed if done.error in RETRYABLE}
+        if passing:
+            errors = list(dict.fromkeys(passing.values()))
+            yield word("retry", choices, tools=listed([*passing]), errors=listed(errors))
+        for done in [done for done in failed if done.name not in passing][-1:]:
+            again = next(block for block in calls if self._answers(done, [block]))
+            left = next((name for name in again.arguments if name not in done.arguments), "an argument")
+            yield word("repair", choices, tools=done.name, left=left)
 
     def _think_answer(self, choices: random.Random) -> str:
         if not self.task.calls:

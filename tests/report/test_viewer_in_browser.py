@@ -156,6 +156,7 @@ def test_a_plan_of_many_calls_is_drawn_and_listed(browser: Browser, made: dict[s
         label = page.locator(".graph svg").get_attribute("aria-label")
         assert label == "Plan of 256 calls in 2 steps with 16,384 dependencies; 16 done, 0 failed, 240 never called"
         page.locator("summary", has_text="Steps as a list").click()
+        page.locator(".steps li li").first.wait_for()
         assert page.locator(".steps li li").count() == 256
         assert faults == []
 
@@ -172,6 +173,7 @@ def test_what_a_team_said_is_kept_beside_the_turn(browser: Browser, made: dict[s
     with opened(browser, made["unusual"], DESKTOP) as (page, _):
         heading(page)
         page.locator("summary", has_text="What the team said (2)").click()
+        page.locator(".notes li").first.wait_for()
         assert page.locator(".notes li").all_inner_texts() == ["critic a fact is missing", "writer I have all."]
 
 

@@ -50,7 +50,7 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     """Tune the model in folder `model` on `demos` (Parquet); writes `out/model` and `out/log.jsonl`.
 
     Raises:
-        RunError: no demonstration fits `max_length`.
+        RunError: no demonstration fits `max_length`, or the loss is no number any more.
     """
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
@@ -65,7 +65,10 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     loaded = load_language_model(model, training=True, frozen_layers=config.frozen_layers)
     rows = _tokenised(_choose(_read(demos), config, seed), Transcriber(loaded.tokenizer))
     if not rows:
-        raise RunError(f"no demonstration has at most sft.max_length = {config.max_length} tokens; raise it")
+        raise RunError(
+            f"no demonstration has at most sft.max_length = {config.max_length} tokens and a turn to learn from: "
+            "raise it, or give other demonstrations"
+        )
     accelerated = torch.cuda.is_available()
     arguments = SFTConfig(
         output_dir=str(out / CHECKPOINTS),
@@ -81,7 +84,7 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
         max_length=None,
         activation_checkpointing=False,
         save_steps=config.save_steps,
-        save_total_limit=1,
+        save_total_limit=2,
         logging_steps=1,
         disable_tqdm=True,
         report_to="none",
@@ -140,5 +143,6 @@ def _tokenised(rows: Sequence[dict[str, Any]], transcriber: Transcriber) -> list
     for row in rows:
         tokens = transcriber.render(row["messages"], unlearned=row["mistakes"])
         labels = [token if own else _IGNORED for token, own in zip(tokens.ids, tokens.mask, strict=True)]
-        made.append({"input_ids": tokens.ids, "labels": labels})
+        if any(tokens.mask):
+            made.append({"input_ids": tokens.ids, "labels": labels})
     return made

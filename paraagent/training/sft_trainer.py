@@ -6,12 +6,15 @@ four tenths of a step on a CPU.
 
 from __future__ import annotations
 
+from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
 from trl import SFTTrainer
 
+from paraagent.errors import RunError
 from paraagent.training.logits import predicting
 
 IGNORED = -100
@@ -25,7 +28,11 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Mean loss over the labelled tokens of the whole step (`num_items_in_batch` of them)."""
+        """Mean loss over the labelled tokens of the whole step (`num_items_in_batch` of them).
+
+        Raises:
+            RunError: it is no number any more.
+        """
         chosen = inputs["labels"] != IGNORED
         chosen[:, 0] = False
         targets = inputs["labels"][chosen]
@@ -34,6 +41,13 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
             logits = predicting(unwrapped, inputs["input_ids"], chosen)
         share = len(targets) if num_items_in_batch is None else num_items_in_batch
         loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share
+        if not torch.isfinite(loss):
+            # These weights are what the last step left; the checkpoint before them has been learned on from.
+            rmtree(Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}", ignore_errors=True)
+            raise RunError(
+                f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the learning rate; "
+                "the last checkpoint before that is kept"
+            )
         self.tokens_seen += int(inputs["attention_mask"].sum())
         accuracy = (logits.argmax(-1) == targets).float().mean()
         self._metrics["train"]["mean_token_accuracy"].append(accuracy.item())

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from paraagent.config import SftConfig
+from paraagent.demos.dataset import write_demos
 from paraagent.errors import RunError
 from paraagent.files import read_lines, sha256_file
 from paraagent.progress import Quiet
-from paraagent.training.sft import tune
+from paraagent.training.checkpoints import last_checkpoint
+from paraagent.training.sft import CHECKPOINTS, tune
 
 CONFIG = SftConfig(learning_rate=1e-2, epochs=3, batch_size=2, max_demos=9, save_steps=2)
 ROOT = Path(__file__).parents[2]
@@ -79,7 +83,6 @@ def test_a_torn_checkpoint_is_passed_over(tuned: Path, demos_file: Path, tiny_mo
 
 
 def test_frozen_layers_stay_as_they_were(demos_file: Path, tiny_model_dir: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file
 
     tune(demos_file, tiny_model_dir, tmp_path, CONFIG.model_copy(update={"frozen_layers": 1, "epochs": 1}), 5, Quiet())
     before = load_file(tiny_model_dir / "model.safetensors")
@@ -95,3 +98,33 @@ def test_no_demonstration_that_fits_is_an_error_that_says_what_to_do(
     short: Any = CONFIG.model_copy(update={"max_length": 3})
     with pytest.raises(RunError, match=r"sft\.max_length = 3"):
         tune(demos_file, tiny_model_dir, tmp_path, short, 5, Quiet())
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_checkpoint(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    wild = CONFIG.model_copy(update={"learning_rate": 1e38, "warmup": 0.9, "save_steps": 1})
+    with pytest.raises(RunError, match=r"the loss became \w+ in step \d+: lower the learning rate"):
+        tune(demos_file, tiny_model_dir, tmp_path, wild, 5, Quiet())
+    kept = last_checkpoint(tmp_path / CHECKPOINTS)
+    assert kept
+    weights = load_file(kept / "model.safetensors")
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+    assert not (tmp_path / "model").exists()
+
+
+def test_turns_that_went_wrong_on_purpose_carry_no_loss(
+    demo_rows: list[dict[str, Any]], tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    wrong = [row | {"mistakes": [2]} for row in demo_rows]
+    none = [row | {"mistakes": [2, 4]} for row in demo_rows]
+    for name, rows in (("plain", demo_rows), ("wrong", wrong), ("none", none)):
+        write_demos(rows, tmp_path / f"{name}.parquet")
+    config = CONFIG.model_copy(update={"epochs": 1, "learning_rate": 1e-9})
+    losses = [
+        tune(tmp_path / f"{name}.parquet", tiny_model_dir, tmp_path / name, config, 5, Quiet()).loss_first
+        for name in ("plain", "wrong")
+    ]
+    assert losses[0] != losses[1]
+    with pytest.raises(RunError, match="a turn to learn from"):
+        tune(tmp_path / "none.parquet", tiny_model_dir, tmp_path / "none", config, 5, Quiet())

@@ -11,6 +11,7 @@ import duckdb
 import orjson
 import pytest
 
+from paraagent.agents.transcript import Transcriber
 from paraagent.catalog.graph import build_edges
 from paraagent.catalog.interface import ToolInterface
 from paraagent.catalog.store import Catalog
@@ -100,3 +101,22 @@ def tiny_index(tmp_path_factory: pytest.TempPathFactory, tiny_catalog_path: Path
     directory = tmp_path_factory.mktemp("index")
     build_index(tiny_catalog_path, directory)
     return ToolIndex.load(directory)
+
+
+@pytest.fixture(scope="session")
+def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny random model on disk."""
+    from paraagent.progress import Quiet
+    from paraagent.training.pretrained import prepare_model
+
+    folder = tmp_path_factory.mktemp("tiny-model")
+    prepare_model("random:tiny", folder, folder / "model", seed=1, progress=Quiet())
+    return folder / "model"
+
+
+@pytest.fixture(scope="session")
+def transcriber(tiny_model_dir: Path) -> Transcriber:
+    """Its tokenizer as conversations are rendered with it."""
+    from paraagent.agents.language_model import load_tokenizer
+
+    return Transcriber(load_tokenizer(tiny_model_dir))

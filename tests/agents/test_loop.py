@@ -17,10 +17,10 @@ from paraagent.config import EnvConfig, RewardConfig
 from paraagent.paraact.paradigm import PARADIGMS
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.score import score
-from paraagent.task import Atom, ReferenceCall, Slot, Task
+from paraagent.task import Task
 from paraagent.toolenv.env import ToolEnv
-from paraagent.toolenv.simulator import GroundedSimulator
 from paraagent.trace import ParadigmName
+from tests.agents.tasks import task_of
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +40,10 @@ def tasks(tiny_catalog: Catalog) -> list[Task]:
     other = ("look up one customer order", "orders_get_order", {"order_id": "ord_2"}, "total")
     ticket = ("retrieve a support ticket", "tickets_GetTicket", {"ticketId": "tck_6080e5"}, "subject")
     return [
-        _task(tiny_catalog, "single", 11, [order]),
-        _task(tiny_catalog, "two", 12, [order, ticket]),
-        _task(tiny_catalog, "twice", 13, [order, other]),
+        task_of(tiny_catalog, "single", 11, [order]),
+        task_of(tiny_catalog, "two", 12, [order, ticket]),
+        task_of(tiny_catalog, "twice", 13, [order, other]),
     ]
-
-
-def _task(catalog: Catalog, name: str, seed: int, wants: list[tuple[str, str, dict[str, str], str]]) -> Task:
-    calls, atoms = [], []
-    for number, (_, tool_name, arguments, path) in enumerate(wants):
-        tool = catalog.get(tool_name)
-        assert tool
-        value = GroundedSimulator(seed).call(tool, arguments).result[path]
-        calls.append(ReferenceCall(id=f"c{number}", tool=tool_name, arguments=arguments))
-        atoms.append(Atom(call=f"c{number}", path=path, value=value))
-    return Task(
-        task_id=name,
-        request="; ".join(f"{need} with {arguments} and tell me the {path}" for need, _, arguments, path in wants),
-        shape="single" if len(wants) == 1 else "parallel",
-        width=len(wants),
-        reach="service",
-        split="test",
-        seed=seed,
-        slots=tuple(Slot(text=need, tool=tool) for need, tool, _, _ in wants),
-        calls=tuple(calls),
-        atoms=tuple(atoms),
-    )
 
 
 def test_the_oracle_scores_full_marks(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:

@@ -25,10 +25,10 @@ from paraagent.paraact.observation import response_block, tools_block
 from paraagent.paraact.protocol import AnswerBlock, CallBlock, SearchBlock, compact
 from paraagent.retrieval.index import ToolIndex
 from paraagent.rewards.score import score
-from paraagent.task import Atom, ReferenceCall, Slot, Task
+from paraagent.task import Task
 from paraagent.toolenv.env import ToolEnv
-from paraagent.toolenv.simulator import GroundedSimulator
 from paraagent.trace import Episode
+from tests.agents.tasks import task_of
 from tests.rewards import builders
 
 Said = dict[str, Any]
@@ -62,29 +62,7 @@ def tasks(tiny_catalog: Catalog) -> list[Task]:
     """Two tasks: one call, and calls of two tools."""
     order = ("look up one customer order", "orders_get_order", {"order_id": "ord_1"}, "status")
     ticket = ("retrieve a support ticket", "tickets_GetTicket", {"ticketId": "tck_6080e5"}, "subject")
-    return [_task(tiny_catalog, "one", 11, [order]), _task(tiny_catalog, "two", 12, [order, ticket])]
-
-
-def _task(catalog: Catalog, name: str, seed: int, wants: list[tuple[str, str, dict[str, str], str]]) -> Task:
-    calls, atoms = [], []
-    for number, (_, tool_name, arguments, path) in enumerate(wants):
-        tool = catalog.get(tool_name)
-        assert tool
-        value = GroundedSimulator(seed).call(tool, arguments).result[path]
-        calls.append(ReferenceCall(id=f"c{number}", tool=tool_name, arguments=arguments))
-        atoms.append(Atom(call=f"c{number}", path=path, value=value))
-    return Task(
-        task_id=name,
-        request="; ".join(f"{need} with {arguments} and tell me the {path}" for need, _, arguments, path in wants),
-        shape="single" if len(wants) == 1 else "parallel",
-        width=len(wants),
-        reach="service",
-        split="test",
-        seed=seed,
-        slots=tuple(Slot(text=need, tool=tool) for need, tool, _, _ in wants),
-        calls=tuple(calls),
-        atoms=tuple(atoms),
-    )
+    return [task_of(tiny_catalog, "one", 11, [order]), task_of(tiny_catalog, "two", 12, [order, ticket])]
 
 
 def play(team: Any, env: Callable[[], ToolEnv], *tasks: Task) -> list[Episode]:

@@ -1,9 +1,5 @@
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from paraagent.agents.language_model import load_tokenizer
 from paraagent.agents.policy import Conversation
 from paraagent.agents.transcript import Transcriber
 from paraagent.message import Message
@@ -28,11 +24,6 @@ TASK = Task(
     calls=(),
     atoms=(),
 )
-
-
-@pytest.fixture(scope="module")
-def transcriber(tiny_model_dir: Path) -> Transcriber:
-    return Transcriber(load_tokenizer(tiny_model_dir))
 
 
 def test_rendered_ids_equal_those_of_the_saved_chat_template(transcriber: Transcriber) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from paraagent.agents.language_model import load_tokenizer
 from paraagent.agents.script import ScriptedTeam
 from paraagent.agents.transcript import Transcriber
 from paraagent.catalog.store import Catalog
@@ -19,19 +17,6 @@ from paraagent.retrieval.index import ToolIndex
 from paraagent.task import Task
 from paraagent.tasks.synthesis import synthesise
 from paraagent.toolenv.env import ToolEnv
-from paraagent.training.pretrained import prepare_model
-
-
-@pytest.fixture(scope="session")
-def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny-model")
-    prepare_model("random:tiny", folder, folder / "model", seed=1, progress=Quiet())
-    return folder / "model"
-
-
-@pytest.fixture(scope="session")
-def transcriber(tiny_model_dir: Path) -> Transcriber:
-    return Transcriber(load_tokenizer(tiny_model_dir))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from paraagent.agents.language_model import load_tokenizer
 from paraagent.agents.transcript import Transcriber
 from paraagent.catalog.store import Catalog
 from paraagent.config import EnvConfig, TasksConfig
@@ -16,19 +15,6 @@ from paraagent.progress import Quiet
 from paraagent.retrieval.index import ToolIndex
 from paraagent.task import Task
 from paraagent.tasks.synthesis import synthesise
-from paraagent.training.pretrained import prepare_model
-
-
-@pytest.fixture(scope="session")
-def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny-model")
-    prepare_model("random:tiny", folder, folder / "model", seed=1, progress=Quiet())
-    return folder / "model"
-
-
-@pytest.fixture(scope="session")
-def transcriber(tiny_model_dir: Path) -> Transcriber:
-    return Transcriber(load_tokenizer(tiny_model_dir))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ Artifact: `demos.parquet` and `validation.parquet` (a Hugging Face data set with
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ ROUNDS = 2
 _BATCH = 32
 """Units that a process plays together."""
 _SPLITS = ("train", "validation")
+_PLACE = re.compile(r"\A(?:message|turn) \d+:? ")
+_NAMED = re.compile(r"'[^']*'|`[^`]*`|\d+")
 
 
 def build(context: StageContext) -> StageResult:
@@ -87,7 +90,7 @@ def play_owed(units: Sequence[Unit], studio: Any, log: UnitLog, context: StageCo
     team = context.profile.demos.team
     processes, size = machine_processes(context.profile.machine), _BATCH
     if team.model:  # what counts is how many questions are under way, which one process sees to
-        processes, size = 1, max(_BATCH, 4 * team.concurrency)
+        processes, size = 1, 2 * team.concurrency
     for _ in range(ROUNDS):
         lost: set[str] = set()
         with Workers(studio.open, processes) as workers:
@@ -213,8 +216,7 @@ def _import(context: StageContext, path: Path) -> StageResult:
 
 def _kind(reason: str) -> str:
     """A reason without its places, so that equal ones are counted together."""
-    head, colon, tail = reason.partition(": ")
-    return tail if colon and head.startswith("turn ") else reason
+    return _NAMED.sub("…", _PLACE.sub("", reason))
 
 
 def _finish(
@@ -257,7 +259,8 @@ def _outside(profile: Profile, home: Path) -> dict[str, str]:
     if profile.demos.source != "team":
         path = Path(profile.demos.source.partition(":")[2])
         if not path.is_file():
-            raise UsageError(f"demos.source names {path}, where there is no file")
+            found = "a folder: give the file in it" if path.is_dir() else "where there is no file"
+            raise UsageError(f"demos.source names {path}, {found}")
         hashes[f"sharegpt:{path.name}"] = sha256_file(path)
     return hashes
 

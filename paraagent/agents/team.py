@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 from weakref import WeakKeyDictionary
 
-from paraagent.agents.grounds import unseen
+from paraagent.agents.grounds import unseen, unseen_in
 from paraagent.agents.policy import Completion, Conversation
 from paraagent.chat import LlmError
 from paraagent.errors import RunError
@@ -51,8 +51,9 @@ ROLES: dict[Asked, Role] = {
 }
 ROUNDS = 3
 """Drafts of one turn before the team gives up."""
-PASSING = frozenset({"network", "timeout", "rate_limit", "unavailable", "denied"})
-"""Faults of an endpoint that say nothing about the episode: it is owed, not lost."""
+PASSING = frozenset({"network", "timeout", "rate_limit", "unavailable", "denied", "rejected"})
+"""Faults of an endpoint that say nothing about the episode, and neither does an answer that is no chat completion: the
+episode is owed, not lost."""
 _NOTE = 2_000
 """Characters of what a role said that the trace keeps."""
 _MAX_BLOCKS = 16
@@ -283,7 +284,7 @@ class _Desk:
         try:
             said = await self._model.ask(question)
         except LlmError as error:
-            if error.fault in PASSING:
+            if error.fault in PASSING or error.garbled:
                 raise
             raise TeamError(f"the {question.role.capitalize()} gave nothing that can be used: {error}") from error
         self.notes.append(Note(role=question.role, text=compact(said)[:_NOTE]))
@@ -325,15 +326,20 @@ def objection_to(draft: Draft, table: Table, conversation: Conversation) -> str:
             return f"the plan is not valid: {error}"
     shown = {fold(name) for names in table.hits.values() for name in names}
     calls = [block for block in draft.blocks if isinstance(block, CallBlock)]
+    planned = draft.plan.get("available_tools", ()) if draft.plan else ()
+    for name in (*planned, *(call.name for call in calls)):
+        if fold(name) not in shown:
+            return f"no search returned a tool named {name[:80]}"
+    seen = [message["content"] for message in conversation.messages if message["role"] == "user"]
     for call in calls:
-        if fold(call.name) not in shown:
-            return f"no search returned a tool named {call.name[:80]}"
-        seen = [message["content"] for message in conversation.messages if message["role"] == "user"]
         if values := unseen(call.arguments, seen):
             return f"{call.name} is given {values[0][:80]}, which stands neither in the request nor in a result"
-    needed = any(table.fits.values())
-    if isinstance(draft.blocks[0], AnswerBlock) and needed and all(done.error for done in table.done):
-        return "it answers before any call has succeeded"
+    [first, *_] = draft.blocks
+    if isinstance(first, AnswerBlock) and any(table.fits.values()):
+        if all(done.error for done in table.done):
+            return "it answers before any call has succeeded"
+        if made_up := unseen_in(first.text, seen):
+            return f"the answer says {made_up[0][:80]}, which stands neither in the request nor in a result"
     return ""
 
 

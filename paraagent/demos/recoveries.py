@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from paraagent.paraact.executor import RETRYABLE
 from paraagent.paraact.protocol import call_identity, fold
 from paraagent.task import Task
-from paraagent.trace import Episode
+from paraagent.trace import Episode, Turn
 
 Recovery = Literal["search again", "other tool", "corrected call", "fault retried", "plan revised", "plan restarted"]
 
@@ -29,8 +29,15 @@ def recoveries(episode: Episode, task: Task) -> list[Recovery]:
 
 def mistakes(episode: Episode) -> list[int]:
     """Places in the conversation of turns that an agent should not learn: a script went wrong there on purpose."""
-    slipped = [number for number, turn in enumerate(episode.turns) if any(note.role == "slip" for note in turn.notes)]
-    return [2 + 2 * number for number in slipped]
+    return [2 + 2 * number for number, turn in enumerate(episode.turns) if _slips(turn, episode.turns[number + 1 :])]
+
+
+def _slips(turn: Turn, later: Sequence[Turn]) -> bool:
+    """Whether a turn carries a slip; a search that was vague and found what was needed all the same is none."""
+    slips = {note.text for note in turn.notes if note.role == "slip"}
+    slots = {fold(search.slot) for search in turn.searches}
+    again = any(fold(search.slot) in slots for each in later for search in each.searches)
+    return bool(slips - {"vague"}) or ("vague" in slips and again)
 
 
 def _searches(episode: Episode) -> Iterator[Recovery]:

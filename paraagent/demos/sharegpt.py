@@ -24,6 +24,8 @@ from paraagent.trace import Call, Episode, ErrorInfo, Search, Turn
 if TYPE_CHECKING:
     from paraagent.agents.transcript import Transcriber
 
+_MARK = b"\xef\xbb\xbf"
+"""What some editors put before a text in UTF-8."""
 _ROLES = {
     "system": "system",
     "human": "user",
@@ -131,25 +133,27 @@ def read_sharegpt(path: Path, transcriber: Transcriber, max_tokens: int) -> Iter
 def _rows(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise UsageError(f"there is no file {path}: give the path of a JSON, JSON Lines or Parquet file")
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         yield from _parquet(path)
         return
-    if path.suffix == ".json":
+    text = path.read_bytes().removeprefix(_MARK)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith(b"[") or len(lines) < 2:  # one document, whatever the file is called
         try:
-            found = orjson.loads(path.read_bytes())
+            found = orjson.loads(text)
         except orjson.JSONDecodeError as error:
             raise UsageError(f"{path} is no JSON ({error}): download it again") from None
+        if isinstance(found, dict) and path.suffix.lower() == ".jsonl":
+            found = [found]
         if not isinstance(found, list):
             raise UsageError(f"{path} should hold a list of rows: give the file of conversations itself")
         yield from found
         return
-    with path.open("rb") as file:
-        for line in file:
-            if line.strip():
-                try:
-                    yield orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    yield None
+    for line in lines:
+        try:
+            yield orjson.loads(line)
+        except orjson.JSONDecodeError:
+            yield None
 
 
 def _parquet(path: Path) -> Iterator[Any]:
@@ -160,7 +164,7 @@ def _parquet(path: Path) -> Iterator[Any]:
         file = pq.ParquetFile(path)
         for batch in file.iter_batches(batch_size=256):
             yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         fault = str(error).splitlines()[0][:120]
         raise UsageError(f"{path} is damaged or no Parquet ({fault}): download it again") from None
 
@@ -168,7 +172,7 @@ def _parquet(path: Path) -> Iterator[Any]:
 def _row(found: Any, number: int, transcriber: Transcriber, max_tokens: int) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _UnusableError("no JSON object")
-    said = found.get("conversations", found.get("messages"))
+    said = found.get("conversations") or found.get("messages")
     if not isinstance(said, list) or not said:
         raise _UnusableError("no column conversations or messages")
     messages = [_message(each, place) for place, each in enumerate(said, 1)]
@@ -207,7 +211,9 @@ def _message(each: Any, place: int) -> Message:
     role, text = each.get("from", each.get("role")), each.get("value", each.get("content"))
     if not isinstance(role, str) or role not in _ROLES:
         raise _UnusableError(f"message {place} is from {str(role)[:40]!r}, which is no known role")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) and text is not None:
+        raise _UnusableError(f"message {place} is no text")
+    if not text or not text.strip():
         raise _UnusableError(f"message {place} is empty")
     return {"role": _ROLES[role], "content": text}  # type: ignore[typeddict-item]
 

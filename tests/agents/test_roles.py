@@ -297,11 +297,16 @@ def test_nobody_there_leaves_the_episode_owed(env: Env) -> None:
     assert "cannot be reached" in (episode.error or "")
 
 
-def test_a_request_that_is_refused_is_not_owed(env: Env) -> None:
-    with serving(Raw(b'{"error": {"message": "no"}}', 400)) as endpoint:
+@pytest.mark.parametrize(
+    "answer",
+    [Raw(b'{"error": {"message": "unknown parameter"}}', 400), Raw(b"<html>hello</html>", content_type="text/html")],
+)
+def test_what_an_endpoint_cannot_be_asked_is_owed(answer: Raw, env: Env) -> None:
+    with serving(answer) as endpoint:
         policy = TeamPolicy(EndpointTeam(endpoint.config()))
         [episode] = asyncio.run(run_episodes(policy, env, [(OPEN, 1)]))
-    assert (episode.end, policy.lost) == ("error", {})
+    assert episode.end == "error"
+    assert policy.lost == {(OPEN.task_id, 1): episode.error}
 
 
 def test_a_team_needs_the_name_of_a_model() -> None:

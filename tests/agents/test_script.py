@@ -192,7 +192,11 @@ def test_a_vague_search_that_misses_is_made_again(units: list[Unit], slipped: li
 @pytest.mark.parametrize("kind", get_args(Slip))
 def test_the_turn_of_a_slip_is_a_mistake(kind: Slip, units: list[Unit], slipped: list[Rollout]) -> None:
     for _, rollout in with_slip(kind, units, slipped):
-        [place] = mistakes(rollout.episode)
+        places = mistakes(rollout.episode)
+        if kind == "vague" and not places:  # it found what was needed all the same
+            assert rollout.episode.turns[1].family != "search"
+            continue
+        [place] = places
         message = rollout.conversation.messages[place]
         wrong = next(turn for turn in rollout.episode.turns if any(note.role == "slip" for note in turn.notes))
         assert (message["role"], message["content"]) == ("assistant", wrong.text)
@@ -208,10 +212,14 @@ def test_a_forgotten_slot_joins_the_plan(units: list[Unit], slipped: list[Rollou
         assert [len(each) for each in slots] == [len(slot_labels(task)) - 1, len(slot_labels(task))]
 
 
+def slips(rollout: Rollout) -> bool:
+    return any(note.role == "slip" for turn in rollout.episode.turns for note in turn.notes)
+
+
 def test_imperfect_is_the_share_of_episodes_with_a_slip(stage: Stage) -> None:
     task = next(task for task in stage.tasks if task.shape == "parallel")
     played = stage.play([(task, seed) for seed in range(120)], imperfect=0.5)
-    assert 40 <= sum(bool(mistakes(rollout.episode)) for rollout in played) <= 80
+    assert 40 <= sum(map(slips, played)) <= 80
 
 
 def test_a_fault_that_may_pass_is_tried_again(units: list[Unit], faulty: list[Rollout]) -> None:

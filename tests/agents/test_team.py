@@ -412,7 +412,7 @@ def test_without_a_text_only_trifles_are_seen(value: Any) -> None:
 
 @given(TEXTS, st.text("abzAXZ019-_.", min_size=3), TEXTS)
 def test_a_part_of_a_text_is_seen_whatever_its_case(before: str, value: str, after: str) -> None:
-    assert unseen([value], ["nothing", f"{before}{value.swapcase()}{after}"]) == []
+    assert unseen([value], ["nothing", f"{before} {value.swapcase()}, {after}"]) == []
 
 
 @pytest.mark.parametrize("value", ["ord_7", 42, -17, 10.5, "ab c", {"deep": [["ord_7"]]}])
@@ -463,3 +463,34 @@ def test_values_of_earlier_observations_are_grounds() -> None:
     first = builders.turn(builders.search("get_order")).model_copy(update={"observation": '{"id":"ord_1"}'})
     episode = builders.episode(first, builders.turn(builders.call("get_order", arguments={"id": "ord_1"})))
     assert ungrounded(episode) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(12, "id 812345"), ("123", "order 991234"), ("art", "party"), ("ord_1", "ord_12")]
+)
+def test_a_part_of_a_longer_word_is_not_seen(value: Any, text: str) -> None:
+    assert unseen([value], [text])
+
+
+def test_an_answer_that_makes_up_a_number_is_sent_back(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    script = ScriptedTeam()
+
+    class Liar:
+        async def ask(self, question: Question) -> dict[str, Any]:
+            said = await script.ask(question)
+            return {"answer": f"{said['answer']} Order INV-4711."} if said.get("answer") else said
+
+    [episode] = play(Liar(), env, tasks[0])
+    assert "the answer says inv-4711" in (episode.error or "")
+
+
+def test_a_plan_of_a_tool_that_no_search_returned_is_sent_back(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    script = ScriptedTeam()
+
+    class Dreamer:
+        async def ask(self, question: Question) -> dict[str, Any]:
+            said = await script.ask(question)
+            return {**said, "steps": [*said["steps"], ["dream_tool"]]} if question.asked == "plan" else said
+
+    [episode] = play(Dreamer(), env, tasks[0])
+    assert "no search returned a tool named dream_tool" in (episode.error or "")

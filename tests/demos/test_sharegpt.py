@@ -179,7 +179,7 @@ def test_our_own_demonstrations_can_be_imported(attempts: list[Attempt], reader:
         (with_turn(4, ""), "message 5 is empty"),
         (with_turn(4, "  \n"), "message 5 is empty"),
         (with_turn(4, None), "message 5 is empty"),
-        (with_turn(4, {"text": "x"}), "message 5 is empty"),
+        (with_turn(4, {"text": "x"}), "message 5 is no text"),
         (talk(("gpt", ANSWER)), "message 2 should be from the user, not the assistant"),
         (talk(("human", "q"), ("human", "q")), "message 3 should be from the assistant, not the user"),
         (talk(("human", "q"), ("system", "s")), "message 3 should be from the assistant, not the system"),

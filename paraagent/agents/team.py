@@ -286,7 +286,9 @@ class _Desk:
         except LlmError as error:
             if error.fault in PASSING or error.garbled:
                 raise
-            raise TeamError(f"the {question.role.capitalize()} gave nothing that can be used: {error}") from error
+            if asked != "check":
+                raise TeamError(f"the {question.role.capitalize()} gave nothing that can be used: {error}") from error
+            said = {"accept": False, "reason": "the Critic gave no verdict that can be read"}
         self.notes.append(Note(role=question.role, text=compact(said)[:_NOTE]))
         return said
 

@@ -494,3 +494,12 @@ def test_a_plan_of_a_tool_that_no_search_returned_is_sent_back(env: Callable[[],
 
     [episode] = play(Dreamer(), env, tasks[0])
     assert "no search returned a tool named dream_tool" in (episode.error or "")
+
+
+def test_a_verdict_that_cannot_be_read_is_no_consent(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    def mumble(_: Question) -> Said:
+        raise LlmError("unusable", "twice gave no usable JSON")
+
+    [episode] = play(Team(check=mumble), env, tasks[0])
+    assert (episode.error or "").endswith("the Critic gave no verdict that can be read")
+    assert episode.turns == ()

@@ -331,7 +331,7 @@ def _duration(seconds: float) -> str:
 
 def _check_port(address: str) -> None:
     try:
-        urlsplit(address).port  # noqa: B018
+        _ = urlsplit(address).port
     except ValueError as error:
         raise UsageError(f"The port of {address} is none: it should be a number up to 65535") from error
 

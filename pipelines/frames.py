@@ -52,8 +52,10 @@ def demos(out: Path) -> pd.DataFrame:
     """One row a demonstration of both splits, its conversation reduced to roles and counts."""
     import pyarrow.parquet as pq
 
+    from paraagent.demos.dataset import FILES
+
     columns = ["task_id", "seed", "shape", "split", "messages", "mistakes", "discovered_tools", "n_turns"]
-    files = [out / name for name in ("demos.parquet", "validation.parquet") if (out / name).exists()]
+    files = [out / name for name in FILES.values() if (out / name).exists()]
     batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(256, columns=columns))
     return _frame(_demo_row(row) for batch in batches for row in batch.to_pylist())
 

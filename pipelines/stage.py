@@ -99,7 +99,7 @@ class UnitLog:
 
     def finished(self) -> dict[str, Any]:
         """Rows by unit key."""
-        return {row["unit"]: row["row"] for row in read_lines(self.path)}
+        return {key: row for key, (_, row) in self.scan(lambda row: row).items()}
 
     def owed(self, keys: Iterable[str]) -> list[str]:
         done = self.finished()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from paraagent.agents.policy import Conversation
@@ -49,34 +48,12 @@ class ScriptedTeam:
         return said
 
     def _slip(self, conversation: Conversation) -> Slip | None:
-        return _slip(_Chance(conversation.task, conversation.seed, self._imperfect))
-
-
-class _Chance:
-    """A task and a seed as the key of what they decide."""
-
-    def __init__(self, task: Task, seed: int, share: float) -> None:
-        self.task, self.seed, self.share = task, seed, share
-
-    def __hash__(self) -> int:
-        return hash((self.task.task_id, self.seed, self.share))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Chance) and (self.task, self.seed, self.share) == (
-            other.task,
-            other.seed,
-            other.share,
-        )
-
-
-@lru_cache(maxsize=1_024)
-def _slip(chance: _Chance) -> Slip | None:
-    """The slip of an episode; each that is possible is as likely."""
-    choices = rng(chance.seed, "slip", chance.task.task_id)
-    if choices.random() >= chance.share:
-        return None
-    possible = _possible(chance.task)
-    return choices.choice(possible) if possible else None
+        """The slip of an episode; each that is possible is as likely."""
+        choices = rng(conversation.seed, "slip", conversation.task.task_id)
+        if choices.random() >= self._imperfect:
+            return None
+        possible = _possible(conversation.task)
+        return choices.choice(possible) if possible else None
 
 
 def _possible(task: Task) -> list[Slip]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,7 @@ from paraagent.demos.recoveries import mistakes, recoveries
 from paraagent.demos.sketch import sketch
 from paraagent.paraact.executor import RETRYABLE
 from paraagent.paraact.schema import render_schema
-from paraagent.rewards.score import Rewards, score
+from paraagent.rewards.score import Rewards, reward_values, score
 from paraagent.seeds import derive
 from paraagent.task import Task
 
@@ -181,11 +181,6 @@ def _attempt(
         "licences": sorted({f"{tools[name].source}: {tools[name].licence or 'not stated'}" for name in names}),
     }
     return Attempt(unit.key, reason, lost, facts, orjson.dumps(row), episode.model_dump_json().encode())
-
-
-def reward_values(rewards: Rewards) -> dict[str, float]:
-    """The scalar channels, as an episode carries them."""
-    return {name: float(value) for name, value in asdict(rewards).items() if isinstance(value, float)}
 
 
 def fault(episode: Episode, rewards: Rewards, tokens: int, demos: DemosConfig) -> str:

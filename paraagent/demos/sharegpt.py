@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MARK = b"\xef\xbb\xbf"
 """What some editors put before a text in UTF-8."""
-_ROLES = {
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
     "human": "user",
     "user": "user",
@@ -215,7 +215,7 @@ def _message(each: Any, place: int) -> Message:
         raise _UnusableError(f"message {place} is no text")
     if not text or not text.strip():
         raise _UnusableError(f"message {place} is empty")
-    return {"role": _ROLES[role], "content": text}  # type: ignore[typeddict-item]
+    return {"role": _ROLES[role], "content": text}
 
 
 def _check_order(messages: Sequence[Message]) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from paraagent.config import RewardConfig
 from paraagent.errors import RunError
-from paraagent.evaluation.metrics import REWARDS
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.trace import Episode
@@ -88,13 +87,11 @@ async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv], confi
         RunError: an episode broke off with an error of ours, so the unit is not a result.
     """
     from paraagent.agents.loop import run_episodes
-    from paraagent.rewards.score import score
+    from paraagent.rewards.score import reward_values, score
 
     episodes = []
     for task, episode in zip(unit.tasks, await run_episodes(policy, env, unit.attempts), strict=True):
         if episode.end == "error":
             raise RunError(f"task {task.task_id} broke off: {episode.error}")
-        rewards = score(task, episode, config)
-        values = {name: float(getattr(rewards, name)) for name in REWARDS}
-        episodes.append(episode.model_copy(update={"rewards": values}))
+        episodes.append(episode.model_copy(update={"rewards": reward_values(score(task, episode, config))}))
     return episodes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from paraagent.config import RewardConfig
 from paraagent.rewards.format import format_reward, turn_format
@@ -32,6 +32,11 @@ class Rewards:
     """One value a turn, 0 … 1."""
     phases: tuple[PhaseScore, ...]
     """One a call phase, before the outcome gate."""
+
+
+def reward_values(rewards: Rewards) -> dict[str, float]:
+    """The scalar channels, as an episode carries them."""
+    return {name: float(value) for name, value in asdict(rewards).items() if isinstance(value, float)}
 
 
 def score(task: Task, episode: Episode, config: RewardConfig) -> Rewards:

@@ -15,8 +15,7 @@ from paraagent.agents.language_model import LanguageModel
 from paraagent.agents.local import LocalPolicy
 from paraagent.agents.loop import Rollout, run_rollouts
 from paraagent.config import EnvConfig, RewardConfig
-from paraagent.demos.attempts import reward_values
-from paraagent.rewards.score import Rewards, score
+from paraagent.rewards.score import Rewards, reward_values, score
 from paraagent.seeds import derive
 from paraagent.task import Task
 from paraagent.toolenv.env import ToolEnv

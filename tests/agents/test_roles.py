@@ -246,8 +246,9 @@ def test_the_question_holds_an_example_and_the_seed_of_the_episode(env: Env) -> 
         [episode] = play(EndpointTeam(endpoint.config()), env, (OPEN, 2**40 + 5))
     assert episode.answer == "None."
     assert [asked["seed"] for asked in endpoint.asked] == [5, 5, 5]
-    for asked, sent in zip(("split", "check", "think"), endpoint.asked, strict=True):
-        assert orjson.dumps(EXAMPLES[asked]).decode() in sent["messages"][-1]["content"]  # type: ignore[index]
+    questions: tuple[Asked, ...] = ("split", "check", "think")
+    for question, sent in zip(questions, endpoint.asked, strict=True):
+        assert orjson.dumps(EXAMPLES[question]).decode() in sent["messages"][-1]["content"]
 
 
 def test_an_answer_that_is_kept_is_not_asked_for_again(env: Env, tmp_path: Path) -> None:

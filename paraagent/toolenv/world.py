@@ -14,6 +14,7 @@ An answer is a pure function of the world's seed and the session so far:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
 from paraagent.catalog.entities import Entity
@@ -164,11 +165,12 @@ class World:
 
     def _result(self, compiled: CompiledTool, key: int, scene: Scene) -> Any:
         valid = compiled.valid
-        for generate in (compiled.full, compiled.sparse):
+        windows = (None,) if scene.window is None else (scene.window, None)  # a schema may forbid the right count
+        for window, generate in product(windows, (compiled.full, compiled.sparse)):
             for attempt in range(_ATTEMPTS):
                 result = generate()(key + attempt, self.now, scene)
-                if scene.window is not None:
-                    fill(result, compiled.roles, scene.window, compiled.lists.token is not None)
+                if window is not None:
+                    fill(result, compiled.roles, window, compiled.lists.token is not None)
                 if valid(result):
                     return result
         for result in ({}, [], None, "", 0, False):

@@ -55,6 +55,19 @@ def test_law_2_every_success_validates_against_returns(interface: ToolInterface,
         Draft202012Validator(interface.returns).validate(response.result)
 
 
+NOTHING = {"type": "object", "properties": {}, "required": []}
+
+
+def test_a_count_that_the_schema_forbids_is_not_insisted_on() -> None:
+    many = {"type": "integer", "exclusiveMinimum": 3}
+    count = {"type": "object", "properties": {"count": many}, "required": ["count"]}
+    items = {"type": "array", "items": {"type": "boolean"}}
+    returns = {"type": "object", "properties": {"id": items, "eventId": count}, "required": ["eventId"]}
+    response = GroundedSimulator(0).call(tool(returns=returns, path="/events/{eventId}", parameters=NOTHING), {})
+    assert response.error is None
+    assert response.result["eventId"]["count"] > 3
+
+
 @settings(max_examples=150, deadline=None)
 @given(interface=interfaces(), seed=st.integers(0, 2**62), key=st.integers(0, 2**62))
 def test_law_3_arguments_echo_in_the_fields_that_name_them(interface: ToolInterface, seed: int, key: int) -> None:

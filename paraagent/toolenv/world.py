@@ -13,8 +13,8 @@ An answer is a pure function of the world's seed and the session so far:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, product
 from typing import Any
 
 from paraagent.catalog.entities import Entity
@@ -163,18 +163,19 @@ class World:
         record.link(scene.links)
         return record
 
+    def _drafts(self, compiled: CompiledTool, key: int, scene: Scene, counted: bool = True) -> Iterator[Any]:
+        """Results to try, the fullest first; where they are `counted`, what says how long their list is says it."""
+        for generate, attempt in product((compiled.full, compiled.sparse), range(_ATTEMPTS)):
+            result = generate()(key + attempt, self.now, scene)
+            if counted and scene.window is not None:  # which the list has opened, if there is one
+                fill(result, compiled.roles, scene.window, compiled.lists.token is not None)
+            yield result
+
     def _result(self, compiled: CompiledTool, key: int, scene: Scene) -> Any:
-        valid = compiled.valid
-        windows = (None,) if scene.window is None else (scene.window, None)  # a schema may forbid the right count
-        for window, generate in product(windows, (compiled.full, compiled.sparse)):
-            for attempt in range(_ATTEMPTS):
-                result = generate()(key + attempt, self.now, scene)
-                if window is not None:
-                    fill(result, compiled.roles, window, compiled.lists.token is not None)
-                if valid(result):
-                    return result
-        for result in ({}, [], None, "", 0, False):
-            if valid(result):
+        drafts, uncounted = self._drafts(compiled, key, scene), self._drafts(compiled, key, scene, counted=False)
+        # A schema may forbid the count of its own list, which is then not insisted on.
+        for result in chain(drafts, ({}, [], None, "", 0, False), uncounted):
+            if compiled.valid(result):
                 return result
         raise UnsatisfiableError(f"no value satisfies the result schema of {compiled.tool.name}")
 

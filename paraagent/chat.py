@@ -232,7 +232,8 @@ class ChatClient:
         if code == 429:
             text = f"{self.name} takes no more requests now: lower `concurrency`, or wait"
             return LlmError("rate_limit", text, wait=wait)
-        if code >= 500 or code in (408, 409):
+        # llama-cpp-python calls a `response_format` that it does not know a failure of its own.
+        if (code >= 500 and "response_format" not in error.message) or code in (408, 409):
             text = f"{self.name} fails with status {code} ({said}): try again later, or look at the log of its server"
             return LlmError("unavailable", text, wait=wait)
         if code in (400, 413, 422) and _TOO_LONG.search(f"{error.code} {error.message}"):

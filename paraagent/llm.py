@@ -1,7 +1,8 @@
 """Questions to a language model behind an endpoint, whose answers are kept and checked.
 
 - Every answer is kept on disk under a hash of endpoint and question: a rerun needs no network and says the same.
-- `ask_json` takes nothing but JSON that satisfies a schema; a wrong answer is sent back once with what is wrong.
+- `ask_json` takes nothing but JSON that satisfies a schema; a wrong answer is sent back once with what is wrong. The
+  server is asked to let the model write nothing else, as far as it can.
 - Whatever goes wrong is one `LlmError`, in words for a person.
 """
 
@@ -29,6 +30,8 @@ _SAID = 200
 """Characters of a fault that are told."""
 _REPEATED = 4_000
 """Characters of a wrong answer that are sent back."""
+_STRICT = frozenset({"type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum"})
+"""Keywords that OpenAI's strict mode knows, as far as our schemas have them."""
 _THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
@@ -44,6 +47,8 @@ class LlmClient:
         """
         self.config, self.cache = config, cache
         self._chat = ChatClient(config)
+        self._form = 0
+        """The first of the `_formats` that the server has not refused."""
 
     async def ask(self, messages: Sequence[Message], **parameters: Any) -> str:
         """The text of the model's answer. `parameters` go into the request, beside or over the configured ones.
@@ -74,7 +79,7 @@ class LlmClient:
             return known["value"]
         validator, problem = compile_validator(schema), ""
         for _ in range(2):
-            text = await self._complete(self._request(asked, parameters))
+            text = await self._complete_json(self._request(asked, parameters), schema)
             try:
                 value = read_json(text, validator)
             except JsonTextError as error:
@@ -118,6 +123,22 @@ class LlmClient:
         first = None if written else self._known(request)
         return answer if first is None else first
 
+    async def _complete_json(self, request: dict[str, Any], schema: dict[str, Any]) -> str:
+        """The answer in the best form that the server takes. What it refuses is not asked for again, once it has taken
+        another: until then the form may not be what it minds. The answer is checked all the same, so the cache does not
+        tell forms apart."""
+        formats = _formats(schema)
+        for form in range(self._form, len(formats)):
+            try:
+                text = await self._complete(formats[form] | request)
+            except LlmError as error:
+                if error.fault != "rejected" or form == len(formats) - 1:
+                    raise
+            else:
+                self._form = max(self._form, form)
+                return text
+        raise AssertionError("unreachable")
+
     async def _complete(self, request: dict[str, Any]) -> str:
         answer = await self._chat.complete({key: value for key, value in request.items() if key != "model"})
         if not answer.content.strip():
@@ -159,6 +180,27 @@ def _with_form(message: Message, schema: dict[str, Any], example: Any) -> Messag
         told = "Answer with one JSON value of the form of this example, and with nothing else:"
     form = orjson.dumps(schema if example is None else example).decode()
     return {"role": message["role"], "content": f"{message['content']}\n\n{told}\n{form}"}
+
+
+def _formats(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Ways to ask a server for JSON of a schema: OpenAI's, which most take, the older one of llama.cpp, and none."""
+    named = {"name": "answer", "strict": _strict(schema), "schema": schema}
+    return [
+        {"response_format": {"type": "json_schema", "json_schema": named}},
+        {"response_format": {"type": "json_object", "schema": schema}},
+        {},
+    ]
+
+
+def _strict(schema: Any) -> bool:
+    """Whether OpenAI's strict mode takes a schema: it refuses one with an optional property, or a keyword it lacks."""
+    if not isinstance(schema, dict) or not schema.keys() <= _STRICT:
+        return False
+    properties = schema.get("properties", {})
+    if schema.get("type") == "object":
+        closed = schema.get("additionalProperties") is False and {*schema.get("required", ())} == properties.keys()
+        return closed and all(map(_strict, properties.values()))
+    return schema.get("type") != "array" or _strict(schema.get("items"))
 
 
 def _correction(problem: str) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from paraagent.errors import RunError, UsageError
 from paraagent.llm import LlmClient
 from paraagent.message import Message
 from paraagent.progress import Quiet
-from tests.endpoint import Answer, Drop, Hang, Raw, completion, serving
+from tests.endpoint import Answer, Drop, Endpoint, Hang, Raw, completion, serving
 
 ASKED: list[Message] = [{"role": "user", "content": "Where is parcel 7?"}]
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -126,6 +127,89 @@ def test_a_wrong_answer_is_sent_back_once_with_what_is_wrong() -> None:
         assert ask_json(LlmClient(endpoint.config())) == {"city": "Lyon"}
     assert endpoint.asked[1]["messages"][1] == {"role": "assistant", "content": '{"city": 3}'}
     assert "at `city`: 3 is not of type" in endpoint.asked[1]["messages"][2]["content"]
+
+
+OPENAI: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "strict": False, "schema": CITY},
+}
+LLAMA_CPP: dict[str, Any] = {"type": "json_object", "schema": CITY}
+
+
+def formats(endpoint: Endpoint) -> list[Any]:
+    return [asked.get("response_format") for asked in endpoint.asked]
+
+
+def test_the_server_is_asked_for_json_of_the_schema_and_for_nothing_else_of_text() -> None:
+    with serving('{"city": 3}', '{"city": "Lyon"}') as endpoint:
+        client = LlmClient(endpoint.config())
+        ask_json(client)
+        ask(client)
+    assert formats(endpoint) == [OPENAI, OPENAI, None]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Raw(b'{"error": {"message": "Invalid parameter: \'response_format\' is not supported."}}', 400),
+        Raw(b'{"detail": [{"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}]}', 422),
+        Raw(b"{\"error\": {\"message\": \"1 validation error: ('body', 'response_format', 'type')\"}}", 500),
+    ],
+    ids=["400", "422", "500"],
+)
+def test_a_form_that_the_server_refuses_is_asked_for_once(refusal: Raw) -> None:
+    with serving(refusal, refusal, '{"city": "Lyon"}') as endpoint:
+        client = LlmClient(endpoint.config(retries=2))
+        assert [ask_json(client), ask_json(client)] == [{"city": "Lyon"}] * 2
+    assert formats(endpoint) == [OPENAI, LLAMA_CPP, None, None]
+
+
+def test_an_older_form_is_kept_to_where_the_server_takes_it() -> None:
+    with serving(Raw(b'{"error": {"message": "json_schema?"}}', 400), '{"city": 3}', '{"city": "Lyon"}') as endpoint:
+        assert ask_json(LlmClient(endpoint.config())) == {"city": "Lyon"}
+    assert formats(endpoint) == [OPENAI, LLAMA_CPP, LLAMA_CPP]
+
+
+def test_a_request_that_is_refused_in_every_form_changes_nothing_for_the_next() -> None:
+    refused = Raw(b'{"error": {"message": "seed is not supported"}}', 400)
+    with serving(refused, refused, refused, '{"city": "Lyon"}') as endpoint:
+        client = LlmClient(endpoint.config())
+        with pytest.raises(LlmError, match="seed is not supported"):
+            ask_json(client, seed=1)
+        assert ask_json(client) == {"city": "Lyon"}
+    assert formats(endpoint) == [OPENAI, LLAMA_CPP, None, OPENAI]
+
+
+def test_an_answer_is_kept_whatever_form_it_was_asked_in(tmp_path: Path) -> None:
+    with serving(Raw(b"{}", 400), '{"city": "Lyon"}') as endpoint:
+        ask_json(LlmClient(endpoint.config(), tmp_path))
+        assert ask_json(LlmClient(endpoint.config(), tmp_path)) == {"city": "Lyon"}
+    assert len(endpoint.asked) == 2
+
+
+def closed(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (closed(["city"], city={"type": "string"}), True),
+        (closed(["all"], all={"type": "array", "items": closed(["city"], city={"type": "string"})}), True),
+        (closed([], city={"type": "string"}), False),
+        (closed(["city"], city={"type": "string", "maxLength": 9}), False),
+        (closed(["city"], city={"type": "object"}), False),
+        (closed(["city"], city=True), False),
+        (closed(["all"], all={"type": "array", "items": closed([], city={"type": "string"})}), False),
+        (closed(["all"], all={"type": "array"}), False),
+    ],
+)
+def test_strict_is_asked_only_where_openai_takes_the_schema(schema: dict[str, Any], strict: bool) -> None:
+    with serving('{"city": "Lyon", "all": []}') as endpoint:
+        client = LlmClient(endpoint.config())
+        with contextlib.suppress(LlmError):
+            asyncio.run(client.ask_json(ASKED, schema))
+    assert formats(endpoint)[0]["json_schema"] == {"name": "answer", "strict": strict, "schema": schema}
 
 
 @pytest.mark.parametrize(

@@ -159,9 +159,12 @@ def _write(context: StageContext, units: Sequence[Unit], log: UnitLog) -> StageR
         if places and write_demos(rows, context.out / name):
             files.append(name)
     if FILES["train"] not in files:
+        helps = "let another model play the team" if config.team.model else "raise tasks.train"
+        if "too long" in rejected:
+            helps = f"raise demos.max_tokens, or {helps}"
         raise RunError(
-            f"none of {len(units)} episodes gave a demonstration ({rejected}): raise demos.max_tokens or tasks.train, "
-            f"or let another model play the team; {context.out / 'rejected.jsonl'} has the episodes"
+            f"none of {len(units)} episodes gave a demonstration ({rejected}): {helps}; "
+            f"{context.out / 'rejected.jsonl'} has the episodes"
         )
     log.path.unlink()
     log.failed_path.unlink(missing_ok=True)

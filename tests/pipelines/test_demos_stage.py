@@ -123,13 +123,20 @@ def test_an_endpoint_that_is_down_loses_nothing_and_is_named(context: StageConte
 def test_a_team_that_answers_in_prose_gives_no_demonstration_and_a_reason(context: StageContext) -> None:
     with (
         serving("I would be glad to help you with that.") as endpoint,
-        pytest.raises(RunError, match=r"none of 1\d episodes gave a demonstration"),
+        pytest.raises(RunError, match=r"none of 1\d episodes gave a demonstration.*\}\): let another model play"),
     ):
         build(with_endpoint(context, endpoint.url))
     reasons = {row["reason"] for row in read_lines(context.out / "rejected.jsonl")}
     assert reasons == {"broken off: the Planner gave nothing that can be used"}
     errors = {row["episode"]["error"] for row in read_lines(context.out / "rejected.jsonl")}
     assert all("twice gave no usable JSON" in error for error in errors)
+
+
+def test_a_team_whose_episodes_are_all_too_long_is_told_which_setting_to_raise(context: StageContext) -> None:
+    short = context.profile.demos.model_copy(update={"max_tokens": 10})
+    short_profile = context.profile.model_copy(update={"demos": short})
+    with pytest.raises(RunError, match=r"\}\): raise demos\.max_tokens, or raise tasks\.train; "):
+        build(replace(context, profile=short_profile))
 
 
 def test_a_file_of_conversations_takes_the_place_of_the_team(context: StageContext, tmp_path: Path) -> None:

@@ -147,7 +147,8 @@ class LlmClient:
 
 
 def read_json(text: str, validator: Draft202012Validator) -> Any:
-    """The JSON value in an answer: the whole of it, its first fenced block, or the first object or array in it.
+    """The JSON value in an answer: the whole of it, its first fenced block, or the first object or array in it. Its
+    texts may run over several lines, as models write them.
 
     Raises:
         JsonTextError: there is none, or it does not satisfy the schema.
@@ -166,12 +167,12 @@ def read_json(text: str, validator: Draft202012Validator) -> Any:
 
 def _first_value(text: str) -> Any:
     try:
-        return decode(text)
+        return decode(text, lenient=True)
     except JsonTextError:
         opening = re.search(r"[{\[]", text)
         if opening is None or opening.start() == 0:
             raise
-    return decode_at(text, opening.start())[0]
+    return decode_at(text, opening.start(), lenient=True)[0]
 
 
 def _with_form(message: Message, schema: dict[str, Any], example: Any) -> Message:

@@ -122,6 +122,12 @@ def test_json_is_found_in_what_models_say(said: str) -> None:
     assert len(endpoint.asked) == 1
 
 
+def test_a_text_may_run_over_several_lines() -> None:
+    with serving('{"city": "Lyon\non the\tRhône"}') as endpoint:
+        assert ask_json(LlmClient(endpoint.config())) == {"city": "Lyon\non the\tRhône"}
+    assert len(endpoint.asked) == 1
+
+
 def test_a_wrong_answer_is_sent_back_once_with_what_is_wrong() -> None:
     with serving('{"city": 3}', '{"city": "Lyon"}') as endpoint:
         assert ask_json(LlmClient(endpoint.config())) == {"city": "Lyon"}

@@ -22,30 +22,33 @@ class JsonTextError(ValueError):
     """Why a text is not acceptable JSON, in words for the model."""
 
 
-def decode_at(text: str, start: int) -> tuple[Any, int]:
+def decode_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]:
     """The JSON value that begins at `start` (leading white space allowed) and the position after it.
+
+    `lenient`: strings may hold line breaks and tabs as they are, which JSON wants written as \\n and \\t.
 
     Raises:
         JsonTextError: the text there is not acceptable JSON.
     """
     begin = skip_space(text, start)
     try:
-        value, end = _DECODER.raw_decode(text, begin)
+        value, end = (_LENIENT if lenient else _STRICT).raw_decode(text, begin)
     except json.JSONDecodeError as error:
-        raise JsonTextError(f"not valid JSON at character {error.pos - begin + 1}: {error.msg}") from None
+        fault = error.msg.removesuffix(" at").removesuffix(" starting")  # the place is told before it
+        raise JsonTextError(f"not valid JSON at character {error.pos - begin + 1}: {fault}") from None
     except RecursionError:
         raise JsonTextError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
     _check(value)
     return value, end
 
 
-def decode(text: str) -> Any:
-    """The one JSON value that `text` holds.
+def decode(text: str, *, lenient: bool = False) -> Any:
+    """The one JSON value that `text` holds; `lenient` as above.
 
     Raises:
         JsonTextError: not acceptable JSON, or something follows it.
     """
-    value, end = decode_at(text, 0)
+    value, end = decode_at(text, 0, lenient=lenient)
     if skip_space(text, end) != len(text):
         raise JsonTextError("more text follows the JSON value")
     return value
@@ -108,4 +111,9 @@ def _shown(key: str) -> str:
     return json.dumps(key if len(key) <= 40 else key[:39] + "…", ensure_ascii=bool(_SURROGATE.search(key)))
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+_STRICT, _LENIENT = (
+    json.JSONDecoder(
+        object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant, strict=strict
+    )
+    for strict in (True, False)
+)

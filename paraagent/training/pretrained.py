@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraagent.agents.language_model import LanguageModel, load_language_model, quiet_transformers
+from paraagent.agents.model_folder import check_model_folder
 from paraagent.agents.transcript import CHAT_TEMPLATE, END, START
 from paraagent.errors import RunError, UsageError
 from paraagent.files import sha256_file
@@ -39,7 +40,7 @@ def prepare_model(source: str, downloads: Path, out: Path, seed: int, progress: 
     if source == "random:tiny":
         loaded = tiny_model(seed)
     elif source.startswith("local:"):
-        loaded = _local(Path(source.removeprefix("local:")))
+        loaded = load_language_model(_model_folder(Path(source.removeprefix("local:"))))
     else:
         loaded = _packaged(source, downloads, progress)
     marks = loaded.tokenizer.convert_tokens_to_ids([START, END])
@@ -57,6 +58,9 @@ def save_model(loaded: LanguageModel, out: Path) -> None:
     staged = out.with_name(f".{out.name}.partial")
     shutil.rmtree(staged, ignore_errors=True)
     loaded.tokenizer.chat_template = CHAT_TEMPLATE
+    # What is saved loads without code; its source may have named some for others.
+    loaded.tokenizer.init_kwargs.pop("auto_map", None)
+    vars(loaded.model.config).pop("auto_map", None)
     state = loaded.model.state_dict()
     # Tied weights are one tensor under two names, and must stay one to be written once.
     halves = {tensor.data_ptr(): tensor.to(torch.bfloat16) for tensor in state.values()}
@@ -73,10 +77,12 @@ def source_hashes(source: str) -> dict[str, str]:
 
     Raises:
         UsageError: the folder holds no model.
+        RunError: it holds one that cannot be loaded.
     """
     if not source.startswith("local:"):
         return {}
     folder = _model_folder(Path(source.removeprefix("local:")))
+    check_model_folder(folder)  # before hours of work on what comes before it
     return {path.name: sha256_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
 
@@ -84,14 +90,6 @@ def _model_folder(folder: Path) -> Path:
     if not (folder / "config.json").is_file():
         raise UsageError(f"{folder} holds no model (no config.json); name a transformers folder in model.source.")
     return folder
-
-
-def _local(folder: Path) -> LanguageModel:
-    _model_folder(folder)
-    try:
-        return load_language_model(folder)
-    except (OSError, ValueError) as error:
-        raise RunError(f"Cannot load the model in {folder}: {str(error).splitlines()[0]}") from error
 
 
 def _packaged(source: str, downloads: Path, progress: Progress) -> LanguageModel:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 import pytest
@@ -104,7 +104,7 @@ class _Web(BaseHTTPRequestHandler):
     """A server of few words: it asks for a key, keeps a session, and answers `fault` with that status."""
 
     session = 1
-    calls: list[str] = []  # noqa: RUF012
+    calls: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         request = orjson.loads(self.rfile.read(int(self.headers["content-length"])))

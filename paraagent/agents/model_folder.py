@@ -59,7 +59,7 @@ def weight_files(folder: Path) -> list[str]:
     """Names of the safetensors files that make up the weights; empty where there are none.
 
     Raises:
-        RunError: the index of several files cannot be read.
+        RunError: the index of several files cannot be read, or leads out of the folder.
     """
     if (folder / WEIGHTS).is_file():
         return [WEIGHTS]
@@ -68,23 +68,22 @@ def weight_files(folder: Path) -> list[str]:
     weights = _json(folder / INDEX).get("weight_map")
     if not isinstance(weights, dict) or not weights:
         raise RunError(f"{folder / INDEX} is damaged: copy the whole folder again")
-    names = {str(name) for name in weights.values()}
-    # A name with a path in it would lead out of the folder.
-    return sorted(Path(name).name for name in names)
-
-
-def without_safetensors(names: Sequence[str], where: str) -> str:
-    """The sentence for a place with these files, none of which are weights in safetensors."""
-    if pickles := [name for name in names if name.endswith(PICKLES)]:
-        return (
-            f"{where} has its weights as pickles only ({_some(pickles)}), which can run code as they are read, so they "
-            "are not opened: convert them to safetensors where you trust them (save_pretrained does), and name that"
+    names = sorted({str(name) for name in weights.values()})
+    if paths := [name for name in names if Path(name).name != name]:
+        raise RunError(
+            f"{folder / INDEX} names {_some(paths)}, which may lie outside its folder: put the files into it"
         )
-    return f"{where} holds no weights (neither {WEIGHTS} nor {INDEX}): name a model that was saved as safetensors"
+    return names
 
 
 def _without_weights(folder: Path) -> str:
-    return without_safetensors(sorted(path.name for path in folder.iterdir()), f"The model in {folder}")
+    if pickles := sorted(path.name for path in folder.iterdir() if path.name.endswith(PICKLES)):
+        return (
+            f"The model in {folder} has its weights as pickles only ({_some(pickles)}), which can run code as they are "
+            "read, so they are not opened: convert them to safetensors where you trust them (save_pretrained does) and "
+            "name that"
+        )
+    return f"The model in {folder} holds no weights (neither {WEIGHTS} nor {INDEX}): name one saved as safetensors"
 
 
 def _check_shard(path: Path) -> None:

@@ -49,6 +49,12 @@ def _index(folder: Path) -> None:
     )
 
 
+def _index_elsewhere(folder: Path) -> None:
+    _index(folder)
+    (folder / "model-00001-of-00002.safetensors").write_bytes(b"")
+    _edit(folder / "model.safetensors.index.json", weight_map={"a": "../model-00001-of-00002.safetensors"})
+
+
 def _cut(folder: Path) -> None:
     whole = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(whole[:-100])
@@ -59,6 +65,7 @@ def _cut(folder: Path) -> None:
     [
         (lambda folder: (folder / "model.safetensors").unlink(), "holds no weights (neither model.safetensors nor"),
         (_index, "lacks model-00001-of-00002.safetensors, named in model.safetensors.index.json: copy the whole"),
+        (_index_elsewhere, "names ../model-00001-of-00002.safetensors, which may lie outside its folder: put"),
         (_cut, "model.safetensors are cut off or damaged: copy or download that file again"),
         (_pickled, "has its weights as pickles only (pytorch_model.bin), which can run code as they are read, so they"),
         (lambda folder: (folder / "config.json").write_text("{"), "config.json is not a valid JSON object: copy"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from paraagent.catalog.crawl import fetch
 from paraagent.catalog.spec import parse_spec
 from paraagent.errors import NetworkError, ParaAgentError, RunError, UsageError
 from paraagent.progress import Quiet
+from tests.mcp_web import serving
 
 SERVER = """
 import sys
@@ -98,24 +97,8 @@ def test_a_server_over_stdio_brings_its_tools_and_its_snapshot_is_enough_afterwa
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "web.py").write_text(SERVER)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(tmp_path / "web.py"), str(port)], stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.wait(30)
+    with serving(tmp_path / "web.py") as where:
+        yield where
 
 
 def test_a_server_over_http_brings_the_same(address: str, build: Any) -> None:

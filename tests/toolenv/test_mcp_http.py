@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +15,7 @@ import pytest
 from paraagent.errors import NetworkError
 from paraagent.toolenv.mcp import McpServers
 from paraagent.toolenv.mcp_config import ServerConfig
+from tests.mcp_web import serving
 from tests.toolenv.interfaces import tool
 from tests.toolenv.mcp_client import SECRET, call, kind, run
 
@@ -58,24 +55,8 @@ server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
 @pytest.fixture
 def orchard(tmp_path: Path) -> Iterator[ServerConfig]:
     (tmp_path / "web.py").write_text(WEB)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(tmp_path / "web.py"), str(port)], stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.05)
-        yield ServerConfig(url=f"http://127.0.0.1:{port}/mcp")
-    finally:
-        process.kill()
-        process.wait(30)
+    with serving(tmp_path / "web.py") as address:
+        yield ServerConfig(url=address)
 
 
 def test_over_http_calls_overlap_and_are_bounded_each_for_itself(orchard: ServerConfig) -> None:

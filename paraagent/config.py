@@ -296,15 +296,26 @@ class SftConfig(_Section):
     batch_size: Positive = 4
     """Demonstrations a step."""
     micro_batch: Positive = 1
-    """Demonstrations in one forward pass; 1 pads nothing, which is fastest on a CPU."""
+    """Demonstrations in one forward pass, one behind the other in a row without padding; none sees another. 1 is
+    fastest on a CPU."""
     warmup: Share = 0.1
     beta2: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
     """Memory of AdamW's second moment; runs of some dozen steps need a short one."""
     frozen_layers: int = Field(default=0, ge=0)
     """Lowest layers left as they are, together with the embeddings."""
+    lora_rank: int = Field(default=0, ge=0)
+    """Rank of low-rank adapters, which are then trained in place of the weights; 0 trains the weights."""
+    lora_alpha: Positive = 32
+    """Scale of the adapters: what they add counts `lora_alpha / lora_rank` times."""
     max_length: Positive = 1_200
     """Tokens; a longer demonstration is left out."""
     save_steps: Positive = 20
+    validations: int = Field(default=4, ge=0)
+    """How often validation tasks are played along the run, the last time at its end; the weights that solve most are
+    the result. 0 never plays, and takes the last weights."""
+    validation_tasks: Positive = 50
+    validation_batch: Positive = 16
+    """Validation episodes that are played together."""
 
 
 class RewardConfig(_Section):

@@ -1,37 +1,99 @@
-"""Stage `sft`: fine-tune the base model on the demonstrations.
+"""Stage `sft`: fine-tune the base model on the demonstrations, and play validation tasks along the way.
 
-Artifact: `model/` (a transformers folder), `log.jsonl` (one row a step: loss, token accuracy, learning rate, tokens).
+Artifact: `model/` (a transformers folder with its card; with LoRA also `model/adapter/`), `log.jsonl` (one row a step:
+loss, token accuracy, learning rate, tokens), `validation.jsonl` (one row a playing: how many tasks it solved).
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paraagent.files import read_lines
+from paraagent.task import Task
+from pipelines.environment import open_backends, recordings
 from pipelines.stage import Stage, StageContext, StageResult
+
+if TYPE_CHECKING:
+    from paraagent.toolenv.env import ToolEnv
 
 
 def build(context: StageContext) -> StageResult:
     """Tune on the demonstrations, from the last checkpoint where there is one."""
+    from paraagent.catalog.store import Catalog
+    from paraagent.retrieval.index import ToolIndex
+    from paraagent.toolenv.env import ToolEnv
+    from paraagent.training.card import write_card
     from paraagent.training.sft import tune
 
-    report = tune(
-        context.inputs["demos"] / "demos.parquet",
-        context.inputs["model"] / "model",
-        context.out,
-        context.profile.sft,
-        context.seed("sft"),
-        context.progress,
-    )
+    profile, source = context.profile, context.inputs["catalog"]
+    rows = (Task.model_validate(row) for row in read_lines(context.inputs["tasks"] / "tasks.jsonl"))
+    tasks = [task for task in rows if task.split == "validation"][: profile.sft.validation_tasks]
+    with Catalog.open(source / "catalog.duckdb") as catalog:
+        index, backends = ToolIndex.load(source / "index", catalog), open_backends(context, catalog)
+        env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=backends)
+        report = tune(
+            context.inputs["demos"] / "demos.parquet",
+            context.inputs["model"] / "model",
+            context.out,
+            profile.sft,
+            context.seed("sft"),
+            context.progress,
+            partial(play, tasks, env, context) if tasks else None,
+        )
+    write_card(context.out / "model", report, profile, {name: path.name for name, path in context.inputs.items()})
     return StageResult(
         rows={"demos": report.demos, "steps": report.steps},
-        metrics={"tokens": report.tokens, "loss_first": report.loss_first, "loss_last": report.loss_last},
+        metrics={
+            "tokens": report.tokens,
+            "loss_first": report.loss_first,
+            "loss_last": report.loss_last,
+            "left_out": report.left_out,
+            "best_step": report.best_step,
+            "validation": report.validation,
+        },
     )
+
+
+def play(tasks: Sequence[Task], env: partial[ToolEnv], context: StageContext, model: Path) -> Mapping[str, Any]:
+    """Play the validation tasks with the model in a folder, as they will be evaluated: greedy, over the whole catalog.
+
+    Returns `solved` and `tasks`, and of the tools that were needed (`targets`) how many searches
+    found and calls used right.
+    """
+    from paraagent.agents.local import LocalPolicy
+    from paraagent.evaluation import plan_units, score_frame, score_row
+    from paraagent.evaluation.runner import run_unit
+    from paraagent.rewards.score import score
+
+    profile = context.profile
+    size, seed = profile.sft.validation_batch, context.seed("validation")
+    policy = LocalPolicy(model, profile.env, name="sft", group=size, seed=seed)
+    scores = []
+    for unit in plan_units(tasks, size, seed):
+        episodes = asyncio.run(run_unit(unit, policy, env, profile.rewards))
+        for task, episode in zip(unit.tasks, episodes, strict=True):
+            scores.append(score_row("sft", task, episode, score(task, episode, profile.rewards)))
+    frame = score_frame(scores)
+    return {
+        "solved": int(frame["solved"].sum()),
+        "tasks": frame.height,
+        "targets": int(frame["targets"].sum()),
+        "found": int(frame["targets_found"].sum()),
+        "called": int(frame["targets_called"].sum()),
+    }
 
 
 STAGE = Stage(
     name="sft",
-    version=2,
+    version=3,
     title="Fine-tune on the demonstrations",
     build=build,
-    inputs=("demos", "model"),
-    sections=("sft",),
+    inputs=("catalog", "tasks", "demos", "model"),
+    sections=("sft", "env", "rewards"),
+    external=recordings,
     gpu=True,
 )

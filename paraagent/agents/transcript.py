@@ -19,6 +19,8 @@ CHAT_TEMPLATE = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 START, END = "<|im_start|>", "<|im_end|>"
+IGNORED = -100
+"""The label of tokens that carry no loss, as torch's cross entropy takes it."""
 
 
 class Tokens(NamedTuple):
@@ -26,6 +28,11 @@ class Tokens(NamedTuple):
 
     ids: list[int]
     mask: list[int]
+
+    @property
+    def labels(self) -> list[int]:
+        """What is learned: the model's own tokens."""
+        return [token if own else IGNORED for token, own in zip(self.ids, self.mask, strict=True)]
 
 
 class Transcriber:

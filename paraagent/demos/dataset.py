@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from paraagent.markdown import render_markdown
+
 FILES = {"train": "demos.parquet", "validation": "validation.parquet"}
 """File of each split."""
 CARD = "README.md"
@@ -128,15 +130,10 @@ def _sorted(counts: Counter[str]) -> dict[str, int]:
 
 def data_card(summary: Mapping[str, Any], made: Mapping[str, str], names: Sequence[str]) -> str:
     """The data card: front matter that names the files, how it was made, statistics, licences."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     splits = {name: split for split, name in FILES.items()}
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=False,  # Markdown, of values that are counted here or come from the profile and the catalog
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return render_markdown(
+        Path(__file__).parent / "card.md.jinja",
+        summary=summary,
+        made=made,
+        files={splits[name]: name for name in names},
     )
-    template = environment.get_template("card.md.jinja")
-    return template.render(summary=summary, made=made, files={splits[name]: name for name in names})

@@ -9,7 +9,27 @@ from typing import Any
 
 import orjson
 
-_PARTS = ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json")
+from paraagent.errors import RunError
+from paraagent.files import write_json
+
+MADE_BY = "made_by.json"
+_PARTS = ("optimizer.pt", "scheduler.pt", "trainer_state.json")
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "adapter_model.safetensors")
+
+
+def claim(folder: Path, made_by: Mapping[str, Any]) -> None:
+    """Let `folder` hold the checkpoints of one run: the one that `made_by` (JSON values) describes.
+
+    Raises:
+        RunError: it holds those of another.
+    """
+    path = folder / MADE_BY
+    if path.is_file():
+        held = orjson.loads(path.read_bytes())
+        if other := sorted(name for name in {*held, *made_by} if held.get(name) != made_by.get(name)):
+            told = ", ".join(f"{name} {held.get(name)} there and {made_by.get(name)} here" for name in other)
+            raise RunError(f"{folder} holds checkpoints of another run ({told}): remove it, or write to another folder")
+    write_json(path, dict(made_by))
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -40,7 +60,8 @@ def log_rows(history: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> 
 
 
 def _is_whole(path: Path) -> bool:
-    if not all((path / part).is_file() for part in _PARTS):
+    held = {part.name for part in path.iterdir()}
+    if not held.issuperset(_PARTS) or held.isdisjoint(_WEIGHTS):
         return False
     try:
         logged_history(path)

@@ -11,17 +11,26 @@ MULTIPLE = 64
 """Lengths are rounded up to this: every new length costs a CPU new kernels, in time and in memory that it keeps."""
 
 
-def predicting(model: Any, input_ids: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def predicting(
+    model: Any, input_ids: torch.Tensor, chosen: torch.Tensor, position_ids: torch.Tensor | None = None
+) -> torch.Tensor:
     """Logits of the positions that predict the `chosen` tokens, shape (number chosen, vocabulary), row by row.
 
     Args:
         model: a causal language model of transformers, not wrapped.
         input_ids: shape (rows, columns). Padding may stand on the right only: a causal model then needs no mask, since
             what comes later changes nothing before it.
+        position_ids: the shape of `input_ids`, where a row holds several episodes: each counts from 0, and none looks
+            at what stands before its own 0.
         chosen: bool, the shape of `input_ids`; the first column predicts nothing before it, so it must be False.
     """
-    padded = pad(input_ids, (0, -input_ids.shape[1] % MULTIPLE))
-    hidden = model.get_decoder()(input_ids=padded, use_cache=False).last_hidden_state
+    room = -input_ids.shape[1] % MULTIPLE
+    padded = pad(input_ids, (0, room))
+    if position_ids is not None:
+        # Padding counts on, as part of the last episode: a row with one episode then needs no mask at all.
+        after = position_ids[:, -1:] + torch.arange(1, room + 1, device=position_ids.device)
+        position_ids = torch.cat([position_ids, after], 1)
+    hidden = model.get_decoder()(input_ids=padded, position_ids=position_ids, use_cache=False).last_hidden_state
     before = pad(chosen[:, 1:], (0, hidden.shape[1] - chosen.shape[1] + 1))
     logits: torch.Tensor = model.get_output_embeddings()(hidden[before])
     return logits.float()

@@ -21,6 +21,7 @@ from paraagent.agents.transcript import CHAT_TEMPLATE, END, START
 from paraagent.errors import RunError, UsageError
 from paraagent.files import sha256_file
 from paraagent.progress import Progress
+from paraagent.training.adapters import plain_weights
 from paraagent.training.tiny import tiny_model
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def prepare_model(source: str, downloads: Path, out: Path, seed: int, progress: 
 
 
 def save_model(loaded: LanguageModel, out: Path) -> None:
-    """Write weights (bfloat16), tokenizer and template to `out`, replacing what is there."""
+    """Write weights (bfloat16, adapters added), tokenizer and template to `out`, replacing what is there."""
     import torch
 
     quiet_transformers()
@@ -61,10 +62,10 @@ def save_model(loaded: LanguageModel, out: Path) -> None:
     # What is saved loads without code; its source may have named some for others.
     loaded.tokenizer.init_kwargs.pop("auto_map", None)
     vars(loaded.model.config).pop("auto_map", None)
-    state = loaded.model.state_dict()
+    model, state = plain_weights(loaded.model)
     # Tied weights are one tensor under two names, and must stay one to be written once.
     halves = {tensor.data_ptr(): tensor.to(torch.bfloat16) for tensor in state.values()}
-    loaded.model.save_pretrained(staged, state_dict={name: halves[state[name].data_ptr()] for name in state})
+    model.save_pretrained(staged, state_dict={name: halves[state[name].data_ptr()] for name in state})
     loaded.tokenizer.save_pretrained(staged)
     config = staged / "config.json"
     config.write_text(config.read_text("utf-8").replace('"dtype": "float32"', '"dtype": "bfloat16"'), "utf-8")

@@ -11,17 +11,23 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paraagent.agents.language_model import LanguageModel, bfloat16_is_fast, load_language_model
 from paraagent.agents.transcript import Transcriber
 from paraagent.config import SftConfig
 from paraagent.errors import RunError
+from paraagent.files import sha256_file, write_lines
 from paraagent.progress import Progress
 from paraagent.seeds import rng
-from paraagent.training.checkpoints import last_checkpoint, logged_history
+from paraagent.training.adapters import save_adapters, with_adapters
+from paraagent.training.checkpoints import claim, last_checkpoint, logged_history
 from paraagent.training.pretrained import save_model
+
+if TYPE_CHECKING:
+    from paraagent.training.closed_loop import Play
 
 CHECKPOINTS = "checkpoints"
 _LOG = {
@@ -32,25 +38,36 @@ _LOG = {
     "num_tokens": "tokens",
     "epoch": "epoch",
 }
-_IGNORED = -100
 
 
 class SftReport(NamedTuple):
     """What a run learned from, and how it ended."""
 
     demos: int
+    left_out: dict[str, int]
+    """Demonstrations that were not learned from, by reason."""
     steps: int
     tokens: int
     """Tokens of one epoch."""
     loss_first: float
     loss_last: float
+    validation: list[dict[str, Any]]
+    """One row a playing of validation tasks, see `closed_loop.ClosedLoop.rows`."""
+    best_step: int
+    """The step whose weights are the result."""
 
 
-def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, progress: Progress) -> SftReport:
-    """Tune the model in folder `model` on `demos` (Parquet); writes `out/model` and `out/log.jsonl`.
+def tune(
+    demos: Path, model: Path, out: Path, config: SftConfig, seed: int, progress: Progress, play: Play | None = None
+) -> SftReport:
+    """Tune the model in folder `model` on `demos` (Parquet).
+
+    Writes `out/model`, `out/log.jsonl`, and `out/validation.jsonl` where `play` plays validation tasks. With LoRA the
+    adapters are added to the weights, and stand in `out/model/adapter` too, as peft loads them onto the base model.
 
     Raises:
-        RunError: no demonstration fits `max_length`, or the loss is no number any more.
+        RunError: no demonstration fits `max_length`, the loss is no number any more, a checkpoint cannot be written, or
+            `out` holds checkpoints of another run.
     """
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
@@ -59,19 +76,27 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
     from trl import SFTConfig
 
     from paraagent.training.callback import Reporter
+    from paraagent.training.closed_loop import ClosedLoop
     from paraagent.training.sft_trainer import LabelledTrainer
 
     disable_progress_bar()
-    loaded = load_language_model(model, training=True, frozen_layers=config.frozen_layers)
-    rows = _tokenised(_choose(_read(demos), config, seed), Transcriber(loaded.tokenizer))
+    folder = out / CHECKPOINTS
+    claim(folder, _made_by(demos, model, config, seed))
+    loaded = load_language_model(model, training=True, frozen_layers=0 if config.lora_rank else config.frozen_layers)
+    rows, left_out = _tokenised(_read(demos), Transcriber(loaded.tokenizer), config, seed)
     if not rows:
         raise RunError(
             f"no demonstration has at most sft.max_length = {config.max_length} tokens and a turn to learn from: "
             "raise it, or give other demonstrations"
         )
-    accelerated = torch.cuda.is_available()
+    if left_out:
+        told = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+        progress.message(f"{len(rows)} demonstrations to learn from; left out: {told}")
+    network = loaded.model
+    if config.lora_rank:
+        network = with_adapters(network, config.lora_rank, config.lora_alpha, config.frozen_layers, seed)
     arguments = SFTConfig(
-        output_dir=str(out / CHECKPOINTS),
+        output_dir=str(folder),
         per_device_train_batch_size=config.micro_batch,
         gradient_accumulation_steps=max(1, config.batch_size // config.micro_batch),
         num_train_epochs=config.epochs,
@@ -80,8 +105,9 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
         warmup_steps=config.warmup,
         adam_beta2=config.beta2,
         bf16=bfloat16_is_fast(),
-        use_cpu=not accelerated,
+        use_cpu=not torch.cuda.is_available(),
         max_length=None,
+        padding_free=True,
         activation_checkpointing=False,
         save_steps=config.save_steps,
         save_total_limit=2,
@@ -92,22 +118,60 @@ def tune(demos: Path, model: Path, out: Path, config: SftConfig, seed: int, prog
         dataloader_pin_memory=False,
     )
     trainer = LabelledTrainer(
-        model=loaded.model,
+        model=network,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
         processing_class=loaded.tokenizer,
         callbacks=[Reporter(progress, "steps", out / "log.jsonl", _LOG)],
     )
     quiet_trainer(trainer)
-    resume = last_checkpoint(out / CHECKPOINTS)
+    loop = None
+    if play and config.validations:
+        loop = ClosedLoop(play, config.validations, partial(_save, trainer, loaded.tokenizer), folder, progress)
+        trainer.add_callback(loop)
+    resume = last_checkpoint(folder)
     if resume:
         trainer.tokens_seen = int(logged_history(resume)[-1]["num_tokens"])
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    save_model(LanguageModel(trainer.accelerator.unwrap_model(trainer.model), loaded.tokenizer), out / "model")
-    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    steps = trainer.state.global_step
+    best_step, validation = (loop.best_step, loop.rows) if loop else (steps, [])
+    if loop:
+        untimed = ({name: value for name, value in row.items() if name != "seconds"} for row in validation)
+        write_lines(out / "validation.jsonl", untimed)
+        _publish(loop.best, out / "model")
+    else:
+        _save(trainer, loaded.tokenizer, out / "model")
+    shutil.rmtree(folder, ignore_errors=True)
     tokens = sum(len(row["input_ids"]) for row in rows)
-    return SftReport(len(rows), trainer.state.global_step, tokens, losses[0], losses[-1])
+    return SftReport(len(rows), left_out, steps, tokens, losses[0], losses[-1], validation, best_step)
+
+
+def _made_by(demos: Path, model: Path, config: SftConfig, seed: int) -> dict[str, Any]:
+    """What decides every byte of a run, on one machine."""
+    weights = sorted(model.glob("*.safetensors"))
+    return {
+        **{f"sft.{name}": value for name, value in config.model_dump(mode="json").items()},
+        "seed": seed,
+        "demonstrations": sha256_file(demos)[:12],
+        "model": " ".join(sha256_file(path)[:12] for path in weights),
+    }
+
+
+def _save(trainer: Any, tokenizer: Any, out: Path) -> None:
+    """Write the weights of this moment, as they are published; adapters also on their own, in `out/adapter`."""
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    save_model(LanguageModel(model, tokenizer), out)
+    save_adapters(model, out / "adapter")
+
+
+def _publish(weights: Path, out: Path) -> None:
+    """Copy rather than move: a kill in between leaves the weights where the next run looks for them."""
+    staged = out.with_name(f".{out.name}.partial")
+    shutil.rmtree(staged, ignore_errors=True)
+    shutil.copytree(weights, staged)
+    shutil.rmtree(out, ignore_errors=True)
+    staged.rename(out)
 
 
 def quiet_trainer(trainer: Any) -> None:
@@ -125,8 +189,11 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _choose(rows: Sequence[dict[str, Any]], config: SftConfig, seed: int) -> list[dict[str, Any]]:
-    """At most `max_demos` that fit, every width in its share, in an order that depends on the seed."""
+def _tokenised(
+    rows: Sequence[dict[str, Any]], transcriber: Transcriber, config: SftConfig, seed: int
+) -> tuple[list[dict[str, list[int]]], dict[str, int]]:
+    """Token ids and labels of at most `max_demos` that fit, every width in its share, in an order that depends on the
+    seed; and how many were left out for which reason."""
     fitting = [row for row in rows if row["n_tokens"] <= config.max_length]
     rng(seed, "demos").shuffle(fitting)
     by_width: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -135,14 +202,14 @@ def _choose(rows: Sequence[dict[str, Any]], config: SftConfig, seed: int) -> lis
     share = min(1.0, config.max_demos / max(1, len(fitting)))
     chosen = [row for _, group in sorted(by_width.items()) for row in group[: round(share * len(group))]]
     rng(seed, "order").shuffle(chosen)
-    return chosen[: config.max_demos]
-
-
-def _tokenised(rows: Sequence[dict[str, Any]], transcriber: Transcriber) -> list[dict[str, list[int]]]:
     made = []
-    for row in rows:
+    for row in chosen[: config.max_demos]:
         tokens = transcriber.render(row["messages"], unlearned=row["mistakes"])
-        labels = [token if own else _IGNORED for token, own in zip(tokens.ids, tokens.mask, strict=True)]
         if any(tokens.mask):
-            made.append({"input_ids": tokens.ids, "labels": labels})
-    return made
+            made.append({"input_ids": tokens.ids, "labels": tokens.labels})
+    counts = {
+        f"longer than {config.max_length} tokens": len(rows) - len(fitting),
+        "without a turn to learn from": len(chosen[: config.max_demos]) - len(made),
+        f"beyond sft.max_demos = {config.max_demos}": len(fitting) - len(chosen[: config.max_demos]),
+    }
+    return made, {reason: count for reason, count in counts.items() if count}

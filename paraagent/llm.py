@@ -72,7 +72,7 @@ class LlmClient:
         Raises:
             LlmError: there is no answer, or twice none that satisfies the schema.
         """
-        asked = [*messages[:-1], _with_form(messages[-1], schema, example)]
+        asked = with_form(messages, schema, example)
         request = self._request(asked, parameters) | {"schema": schema}
         known = self._known(request)
         if known is not None:
@@ -165,6 +165,16 @@ def read_json(text: str, validator: Draft202012Validator) -> Any:
     return value
 
 
+def with_form(messages: Sequence[Message], schema: dict[str, Any], example: Any = None) -> list[Message]:
+    """The messages as they are sent for JSON: the last one says of what form the answer is to be."""
+    *before, message = messages
+    told = "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:"
+    if example is not None:
+        told = "Answer with one JSON value of the form of this example, and with nothing else:"
+    form = orjson.dumps(schema if example is None else example).decode()
+    return [*before, {"role": message["role"], "content": f"{message['content']}\n\n{told}\n{form}"}]
+
+
 def _first_value(text: str) -> Any:
     try:
         return decode(text, lenient=True)
@@ -173,14 +183,6 @@ def _first_value(text: str) -> Any:
         if opening is None or opening.start() == 0:
             raise
     return decode_at(text, opening.start(), lenient=True)[0]
-
-
-def _with_form(message: Message, schema: dict[str, Any], example: Any) -> Message:
-    told = "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:"
-    if example is not None:
-        told = "Answer with one JSON value of the form of this example, and with nothing else:"
-    form = orjson.dumps(schema if example is None else example).decode()
-    return {"role": message["role"], "content": f"{message['content']}\n\n{told}\n{form}"}
 
 
 def _formats(schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraagent.files import read_lines
+from paraagent.files import read_lines, sha256_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,14 @@ def demos(out: Path) -> pd.DataFrame:
     files = [out / name for name in FILES.values() if (out / name).exists()]
     batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(256, columns=columns))
     return _frame(_demo_row(row) for batch in batches for row in batch.to_pylist())
+
+
+def pairs(out: Path) -> pd.DataFrame:
+    """One row a pair of both files that the simulator learns from and is compared on, its texts reduced to counts."""
+    import pyarrow.parquet as pq
+
+    tables = {name: pq.read_table(out / f"{name}.parquet").to_pylist() for name in ("pairs", "held_out")}
+    return _frame(_pair_row(row, name) for name, rows in tables.items() for row in rows)
 
 
 def episodes(out: Path) -> pd.DataFrame:
@@ -132,6 +140,19 @@ def _demo_row(demo: dict[str, Any]) -> dict[str, Any]:
         "n_empty": sum(not message["content"].strip() for message in demo["messages"]),
         "turns_without_thought": sum(not text.startswith("<think>") for text in written),
         "ends_with_answer": bool(written) and written[-1].rstrip().endswith("</answer>"),
+    }
+
+
+def _pair_row(pair: dict[str, Any], file: str) -> dict[str, Any]:
+    asked, answer = pair["messages"][-2]["content"], pair["messages"][-1]["content"]
+    return {
+        **{name: pair[name] for name in ("tool", "family", "split", "backend", "outcome", "n_tokens")},
+        "misplaced": (pair["split"] == "train") != (file == "pairs"),
+        "roles": " ".join(message["role"] for message in pair["messages"]),
+        "asked": sha256_bytes(asked.encode()),
+        "says_error": not answer.startswith('{"error":null,"response":'),
+        "is_error": pair["outcome"] != "success",
+        "answer_chars": len(answer),
     }
 
 

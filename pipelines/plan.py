@@ -102,14 +102,16 @@ def fingerprint(stage: Stage, profile: Profile, inputs: Mapping[str, str], exter
 
 
 def select(request: Request, stages: Mapping[str, Stage] = STAGES) -> tuple[str, ...]:
-    """Names of the stages to run, in order.
+    """Names of the stages to run, in order, without those that the profile does without.
 
     Raises:
-        UsageError: an unknown stage, or one that is forced but not run.
+        UsageError: an unknown stage, one that the profile does without, or one that is forced but not run.
     """
+    left_out = {name: stage.off(request.profile) if stage.off else "" for name, stage in stages.items()}
     for name in (*request.stages, *request.force, *([request.from_stage] if request.from_stage else [])):
-        known_stage(name, stages)
-    chosen = list(stages)
+        if left_out[known_stage(name, stages)]:
+            raise UsageError(f"The profile {request.profile.name} does without the stage {name}: {left_out[name]}")
+    chosen = [name for name in stages if not left_out[name]]
     if request.from_stage:
         chosen = chosen[chosen.index(request.from_stage) :]
     if request.stages:
@@ -118,11 +120,9 @@ def select(request: Request, stages: Mapping[str, Stage] = STAGES) -> tuple[str,
         raise UsageError(
             f"No stage is left to run: --stage {', '.join(request.stages)} comes before --from {request.from_stage}"
         )
-    left_out = [name for name in request.force if name not in chosen]
-    if left_out:
-        raise UsageError(
-            f"The stage {left_out[0]} is forced but not among the stages to run: add --stage {left_out[0]}"
-        )
+    missed = [name for name in request.force if name not in chosen]
+    if missed:
+        raise UsageError(f"The stage {missed[0]} is forced but not among the stages to run: add --stage {missed[0]}")
     return tuple(chosen)
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from paraagent.errors import UsageError
 from pipelines.stage import Stage
 
-STAGE_NAMES = ("catalog", "tasks", "model", "demos", "sft", "rl", "evaluate", "report")
+STAGE_NAMES = ("catalog", "tasks", "model", "simulator", "demos", "sft", "rl", "evaluate", "report")
 
 
 @cache

@@ -81,6 +81,8 @@ class Stage:
     contracts: tuple[Contract, ...] = ()
     external: Callable[[Profile, Path], dict[str, str]] | None = None
     """Content hashes of inputs from outside (files the user names), given the profile and the home."""
+    off: Callable[[Profile], str] | None = None
+    """Why a profile does without this stage, and what to set; empty where it is part of the run."""
     gpu: bool = False
     network: bool = False
     """Talks to the network, so it is retried in Prefect."""

@@ -33,9 +33,7 @@ from paraagent.task import Task
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.compiled import compiled_tool
 from paraagent.toolenv.env import ToolEnv
-from paraagent.toolenv.lists import ListPlan
-from paraagent.toolenv.meaning import Meaning
-from paraagent.toolenv.sample import draw_arguments
+from paraagent.toolenv.sample import draw_call
 from paraagent.toolenv.simulator import GroundedSimulator
 from paraagent.workers import collect_seldom
 
@@ -133,18 +131,13 @@ def _milliseconds(seconds: Sequence[float], q: float) -> float:
 
 
 def draw_calls(catalog: Catalog, n: int, seed: int) -> Iterator[Drawn]:
-    """Calls of `n` tools drawn at random, with their required arguments and half of the optional ones.
-
-    Left out are page tokens, which a first call cannot know, and tools whose arguments are too hard to make.
-    """
+    """First calls of `n` tools drawn at random; left out are those whose arguments are too hard to make."""
     names = catalog.names()
     rng(seed, "bench").shuffle(names)
     made = 0
     for start in range(0, len(names), n):
         for tool in catalog.get_many(names[start : start + n]).values():
-            key, token = derive(seed, tool.name), ListPlan(tool, Meaning(tool)).token
-            optional = [name for place, name in enumerate(tool.properties) if key >> place % 60 & 1 and name != token]
-            if made < n and (arguments := draw_arguments(tool, key, optional)) is not None:
+            if made < n and (arguments := draw_call(tool, derive(seed, tool.name))) is not None:
                 made += 1
                 yield tool, arguments
         if made >= n:

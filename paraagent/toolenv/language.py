@@ -13,7 +13,7 @@ from typing import Any
 from paraagent.catalog.interface import Schema, ToolInterface
 from paraagent.chat import Fault, LlmError
 from paraagent.files import canonical_json
-from paraagent.llm import LlmClient
+from paraagent.llm import LlmClient, with_form
 from paraagent.message import Message
 from paraagent.toolenv.simulator import Response
 from paraagent.trace import ErrorInfo
@@ -62,7 +62,7 @@ class LanguageBackend:
             LlmError: a person has to mend something: the endpoint refuses the key or does not have the model.
         """
         try:
-            said = await self._client.ask_json(_messages(tool, arguments), _envelope(tool.returns))
+            said = await self._client.ask_json(_messages(tool, arguments), envelope(tool.returns))
         except LlmError as error:
             if error.fault not in _SAID:
                 raise
@@ -80,18 +80,12 @@ class LanguageBackend:
             _log.warning("%s (told once; the agent reads an error of the tool)", error)
 
 
-def _messages(tool: ToolInterface, arguments: dict[str, Any]) -> list[Message]:
-    interface = {
-        "name": tool.name,
-        "service": f"{tool.provider} {tool.service}",
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    asked = f"Interface:\n{canonical_json(interface).decode()}\n\nArguments:\n{canonical_json(arguments).decode()}"
-    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": asked}]
+def question(tool: ToolInterface, arguments: dict[str, Any]) -> list[Message]:
+    """Word for word what the model reads when it is first asked, which is what one that is to answer learns from."""
+    return with_form(_messages(tool, arguments), envelope(tool.returns))
 
 
-def _envelope(returns: Schema | None) -> Schema:
+def envelope(returns: Schema | None) -> Schema:
     """The schema of an answer: an error, or a response that satisfies `returns` and says something."""
     response: Schema = {"allOf": [returns or {}]}
     if returns and returns.get("properties"):
@@ -106,3 +100,14 @@ def _envelope(returns: Schema | None) -> Schema:
         "if": {"properties": {"error": {"type": "null"}}},
         "then": {"properties": {"response": response}, "required": ["response"]},
     }
+
+
+def _messages(tool: ToolInterface, arguments: dict[str, Any]) -> list[Message]:
+    interface = {
+        "name": tool.name,
+        "service": f"{tool.provider} {tool.service}",
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    asked = f"Interface:\n{canonical_json(interface).decode()}\n\nArguments:\n{canonical_json(arguments).decode()}"
+    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": asked}]

@@ -78,6 +78,11 @@ class Recordings:
     def __len__(self) -> int:
         return len(self._exact)
 
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any], Response]]:
+        """Each call, with the folded name of its tool and what is answered to it."""
+        for (tool, arguments), kept in self._exact.items():
+            yield tool, orjson.loads(arguments), self._response(kept)
+
     def foreign(self, names: Iterable[str]) -> list[Path]:
         """The files of which no row is about one of these tools."""
         known = set(map(fold, names))
@@ -87,8 +92,9 @@ class Recordings:
         """What was recorded for this call; None where nothing was."""
         exact, alike = _keys(tool.name, arguments)
         kept = self._exact.get(exact) or self._alike.get(alike)
-        if kept is None:
-            return None
+        return None if kept is None else self._response(kept)
+
+    def _response(self, kept: bytes) -> Response:
         found = orjson.loads(kept)
         error = found["error"] and ErrorInfo(**found["error"])
         return Response(error, None if error else found["response"], self.name)

@@ -9,7 +9,19 @@ from paraagent.catalog.interface import ToolInterface
 from paraagent.seeds import derive
 from paraagent.toolenv.arguments import check_arguments
 from paraagent.toolenv.generate import Compiler
+from paraagent.toolenv.lists import ListPlan
+from paraagent.toolenv.meaning import Meaning
 from paraagent.toolenv.world import World
+
+
+def draw_call(tool: ToolInterface, key: int) -> dict[str, Any] | None:
+    """A first call with its required arguments and half of the optional ones, by the bits of `key`.
+
+    Left out is a page token, which a first call cannot know. None where the arguments are too hard to make.
+    """
+    token = ListPlan(tool, Meaning(tool)).token
+    optional = [name for place, name in enumerate(tool.properties) if key >> place % 60 & 1 and name != token]
+    return draw_arguments(tool, key, optional)
 
 
 def draw_arguments(

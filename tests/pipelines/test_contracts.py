@@ -21,7 +21,7 @@ from pipelines.contracts import ContractReport, load_suite
 from pipelines.stage import Contract
 
 WriteCatalog = Callable[[Path, Iterable[ToolInterface]], Path]
-SUITES = ("tools", "parameters", "tasks", "demos", "episodes", "scores")
+SUITES = ("tools", "parameters", "tasks", "pairs", "demos", "episodes", "scores")
 
 
 def check(suite: str, out: Path) -> ContractReport:

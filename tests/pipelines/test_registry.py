@@ -39,7 +39,7 @@ def test_planning_imports_nothing_heavy() -> None:
         ("evaluation", "There is no stage evaluation: did you mean evaluate?"),
         (
             "zzz",
-            "There is no stage zzz: the stages are catalog, tasks, model, demos, sft, rl, evaluate, report",
+            "There is no stage zzz: the stages are catalog, tasks, model, simulator, demos, sft, rl, evaluate, report",
         ),
     ],
 )

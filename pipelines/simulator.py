@@ -103,7 +103,7 @@ def _pairs(context: StageContext, model: Path) -> tuple[Pairs, Pairs]:
 def _answers(system: str, model: Path, pairs: Sequence[Pair], context: StageContext) -> list[str]:
     """What a model writes to each call; the batches that were done before are not asked again."""
     from paraagent.agents.local import LocalPolicy
-    from paraagent.agents.policy import Conversation
+    from paraagent.agents.policy import Conversation, write_turns
     from paraagent.task import Task
     from paraagent.toolenv.language import question
 
@@ -120,7 +120,7 @@ def _answers(system: str, model: Path, pairs: Sequence[Pair], context: StageCont
         for batch in batches:
             asked = [(key, question(pair.tool, pair.arguments)) for key, pair in batch]
             conversations = [Conversation(Task.open(key, 0), 0, messages) for key, messages in asked]
-            said = asyncio.run(policy.act(conversations))
+            said = asyncio.run(write_turns(policy, conversations))
             log.add((key, completion.text) for (key, _), completion in zip(batch, said, strict=True))
             context.progress.advance(len(batch))
     return log.close(keys)

@@ -1,14 +1,16 @@
 """The loop: a policy and many episodes.
 
 Each episode goes at its own pace, so that a slow tool or a slow answer delays no other. Where what shares a batch is
-part of the result, episodes go in lockstep instead: consecutive slices of the units make one `act` call for all their
-live conversations, then step all their environments at once, so that the batches are part of the plan, not of timing.
-An exception ends the episode that raised it, with `end="error"`, and no other.
+part of the result, episodes go in lockstep instead: one `act` call for all live conversations, then all environments
+whose turn is finished step at once, and the next units take the places of the episodes that ended. So who shares a
+batch is part of the plan, not of timing. An exception ends the episode that raised it, with `end="error"`, and no
+other.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -38,17 +40,15 @@ async def run_episodes(policy: Policy, env: Callable[[], ToolEnv], units: Sequen
 
 async def run_rollouts(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Rollout]:
     """Like `run_episodes`, with the conversations. Where this is cancelled, nothing is left running."""
-    slots = asyncio.Semaphore(1 if policy.lockstep else policy.group)
-    size = policy.group if policy.lockstep else 1
+    if policy.lockstep:
+        return await _play(policy, env, units)
+    slots = asyncio.Semaphore(policy.group)
 
-    async def play(some: Sequence[tuple[Task, int]]) -> list[Rollout]:
+    async def play(unit: tuple[Task, int]) -> Rollout:
         async with slots:
-            group = [_begin(env(), task, seed) for task, seed in some]
-            await _run_group(policy, group)
-        return [Rollout(live.env.episode(policy.name), live.conversation) for live in group]
+            return (await _play(policy, env, [unit]))[0]
 
-    groups = [units[start : start + size] for start in range(0, len(units), size)]
-    return [rollout for rollouts in await asyncio.gather(*map(play, groups)) for rollout in rollouts]
+    return list(await asyncio.gather(*map(play, units)))
 
 
 def _begin(env: ToolEnv, task: Task, seed: int) -> _Live:
@@ -57,24 +57,36 @@ def _begin(env: ToolEnv, task: Task, seed: int) -> _Live:
     return _Live(env, own)
 
 
-async def _run_group(policy: Policy, group: Sequence[_Live]) -> None:
-    live = list(group)
-    while live:
-        completions = await _act(policy, [each.conversation for each in live])
-        goes_on = await asyncio.gather(*(_step(each, done) for each, done in zip(live, completions, strict=True)))
-        live = [each for each, on in zip(live, goes_on, strict=True) if on]
+async def _play(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Rollout]:
+    """Play units, at most `policy.group` at once; the rollouts come in the order of the units."""
+    waiting = iter(enumerate(units))
+    live: dict[int, _Live] = {}
+    played: dict[int, Rollout] = {}
+    while len(played) < len(units):
+        for place, (task, seed) in itertools.islice(waiting, policy.group - len(live)):
+            live[place] = _begin(env(), task, seed)
+        completions = await _act(policy, [each.conversation for each in live.values()])
+        turns = {place: done for place, done in zip(live, completions, strict=True) if done is not None}
+        goes_on = await asyncio.gather(*(_step(live[place], done) for place, done in turns.items()))
+        for place, on in zip(turns, goes_on, strict=True):
+            if not on:
+                ended = live.pop(place)
+                played[place] = Rollout(ended.env.episode(policy.name), ended.conversation)
+    return [played[place] for place in range(len(units))]
 
 
-async def _act(policy: Policy, conversations: Sequence[Conversation]) -> list[Completion | Exception]:
-    """One completion or error a conversation. Where the common call fails, each conversation is tried on its own."""
+async def _act(policy: Policy, conversations: Sequence[Conversation]) -> list[Completion | Exception | None]:
+    """A completion or an error for each conversation, None where its turn is not finished.
+
+    Where the common call fails, each conversation is tried on its own.
+    """
     lengths = [len(conversation.token_ids) for conversation in conversations]
     try:
         completions = await policy.act(conversations)
-        if len(completions) == len(conversations):
+        if len(completions) == len(conversations) and any(completion is not None for completion in completions):
             return list(completions)
-        error = RuntimeError(
-            f"{policy.name} gave {len(completions)} completions for {len(conversations)} conversations"
-        )
+        given = sum(completion is not None for completion in completions)
+        error = RuntimeError(f"{policy.name} gave {given} completions for {len(conversations)} conversations")
     except ParaAgentError as raised:
         error = RuntimeError(str(raised))
     except Exception as raised:

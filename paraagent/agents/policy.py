@@ -44,8 +44,21 @@ class Policy(Protocol):
     """How many episodes it plays at once."""
     lockstep: bool
     """Whether what shares a call of `act` is part of the result, as with a local model, whose rounding depends on the
-    batch: episodes then go in fixed groups, turn by turn. Otherwise each goes at its own pace."""
+    batch: who comes next is then decided by the plan and not by time. Otherwise each episode goes at its own pace."""
 
-    async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
-        """The next assistant turn of each conversation, in order."""
+    async def act(self, conversations: Sequence[Conversation]) -> Sequence[Completion | None]:
+        """The next assistant turn of each conversation, in order.
+
+        None stands for a turn that is still being written: the same conversation is given again, as it was. At least
+        one turn is finished.
+        """
         ...
+
+
+async def write_turns(policy: Policy, conversations: Sequence[Conversation]) -> list[Completion]:
+    """The next assistant turn of each conversation, all of them finished."""
+    done: dict[int, Completion] = {}
+    while owed := [place for place in range(len(conversations)) if place not in done]:
+        turns = await policy.act([conversations[place] for place in owed])
+        done |= {place: turn for place, turn in zip(owed, turns, strict=True) if turn is not None}
+    return [done[place] for place in range(len(conversations))]

@@ -218,7 +218,7 @@ async def _play(
 async def _turns(env: ToolEnv, session: _Session, live: Live) -> None:
     import asyncio
 
-    from paraagent.agents.policy import Conversation
+    from paraagent.agents.policy import Conversation, write_turns
     from paraagent.errors import ParaAgentError
 
     task = session.task
@@ -227,7 +227,7 @@ async def _turns(env: ToolEnv, session: _Session, live: Live) -> None:
     try:
         while not done:
             live.thinking()
-            [completion] = await session.player.act([conversation])
+            [completion] = await write_turns(session.player, [conversation])
             observation, done = await env.step(completion)
             conversation.messages.append({"role": "assistant", "content": completion.text})
             conversation.messages.append({"role": "user", "content": observation})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paraagent.cli.bench_parallel import parallel
+from paraagent.cli.bench_rollout import rollout
 from paraagent.cli.bench_tasks import tasks
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ _SHOWN = 5
 
 app.command()(tasks)
 app.command()(parallel)
+app.command()(rollout)
 
 
 class _Lines:

@@ -89,13 +89,13 @@ async def _play(env: ToolEnv, task: Task, player: Policy, seed: int, console: Co
     """Play until the episode ends, or the person leaves: with Ctrl-D, with Ctrl-C, or with `quit`."""
     from asyncio import CancelledError
 
-    from paraagent.agents.policy import Conversation
+    from paraagent.agents.policy import Conversation, write_turns
     from paraagent.cli.episode import show_turn
 
     conversation, done = Conversation(task, seed, env.reset(task, seed), env.paradigm, lambda: env.found), False
     try:
         while not done:
-            [completion] = await player.act([conversation])
+            [completion] = await write_turns(player, [conversation])
             observation, done = await env.step(completion)
             conversation.messages.append({"role": "assistant", "content": completion.text})
             conversation.messages.append({"role": "user", "content": observation})

@@ -1,15 +1,12 @@
 import asyncio
-import random
 from pathlib import Path
 
 import pytest
 import torch
-from transformers.cache_utils import DynamicLayer
 
 from paraagent.agents.language_model import LanguageModel, load_language_model
 from paraagent.agents.local import LocalPolicy
-from paraagent.agents.policy import Conversation
-from paraagent.agents.prefix import Columns
+from paraagent.agents.policy import Conversation, write_turns
 from paraagent.config import EnvConfig
 from paraagent.task import Task
 
@@ -53,90 +50,67 @@ def test_a_model_for_sampling_computes_what_one_for_training_does(tiny_model_dir
         torch.testing.assert_close(sampling(ids).logits, plain(ids).logits)
 
 
-def test_columns_hold_what_a_concatenating_layer_holds_also_where_rows_are_chosen_anew() -> None:
-    ours, plain = Columns(), DynamicLayer()
-    chance = torch.Generator().manual_seed(0)
-    for width in (300, 1, 1, 300, 1):
-        new = [torch.randn(3, 2, width, 4, generator=chance) for _ in range(2)]
-        held = ours.update(*new)
-        torch.testing.assert_close(held, plain.update(*new), rtol=0, atol=0)
-        for layer in (ours, plain):
-            layer.reorder_cache(torch.tensor([2, 0, 0]))
-
-
-def _reference(loaded: LanguageModel, prompt: list[int], budget: int) -> list[int]:
+def _greedy(loaded: LanguageModel, prompt: list[int], budget: int, stop: set[int]) -> list[int]:
+    """What the model writes on its own, reading everything anew for every token."""
     ids = list(prompt)
     with torch.inference_mode():
-        for _ in range(budget):
+        while len(ids) < len(prompt) + budget and (len(ids) == len(prompt) or ids[-1] not in stop):
             ids.append(int(loaded.model(torch.tensor([ids])).logits[0, -1].argmax()))
     return ids[len(prompt) :]
 
 
-def _policy(loaded: LanguageModel, stop: int) -> LocalPolicy:
-    policy = LocalPolicy(loaded, CONFIG, name="sft")
-    policy.stop = [stop]
-    return policy
+def _own(conversation: Conversation) -> list[int]:
+    return [token for token, own in zip(conversation.token_ids, conversation.model_mask, strict=True) if own]
 
 
-def test_ragged_rows_decode_like_one_row_alone(exact: LanguageModel) -> None:
-    chance = random.Random(0)
-    prompts = [[chance.randrange(300) for _ in range(size)] for size in (43, 70, 41, 51)]
-    budgets = [9, 2, 14, 5]
-    written = _policy(exact, stop=299)._sample(prompts, budgets, seed=0)
-    for prompt, budget, ids in zip(prompts, budgets, written, strict=True):
-        alone = _reference(exact, prompt, budget)
-        end = alone.index(299) + 1 if 299 in alone else budget
-        assert ids == alone[:end]
+def test_turns_of_any_length_are_written_as_each_would_be_alone(exact: LanguageModel) -> None:
+    policy = LocalPolicy(exact, CONFIG, name="sft")
+    conversations = [
+        _conversation(name, f"request {name * length}") for name, length in zip("abcd", (1, 40, 7, 90), strict=True)
+    ]
+    for _ in range(3):
+        prompts = [[*each.token_ids, *policy.transcriber.pending(each).ids] for each in conversations]
+        before = [len(_own(each)) for each in conversations]
+        said = asyncio.run(write_turns(policy, conversations))
+        for conversation, prompt, start, completion in zip(conversations, prompts, before, said, strict=True):
+            written = _own(conversation)[start:]
+            assert written == _greedy(exact, prompt, CONFIG.max_new_tokens, policy.stop)
+            assert conversation.token_ids == [*prompt, *written]
+            assert policy.transcriber.text(written) == completion.text
+            conversation.messages += [
+                {"role": "assistant", "content": completion.text},
+                {"role": "user", "content": f"seen {completion.text}"},
+            ]
+        conversations = [*conversations[1:], _conversation("e", "another")]
 
 
-def test_a_turn_reads_only_what_is_new_and_writes_what_a_fresh_reader_writes(exact: LanguageModel) -> None:
-    chance = random.Random(1)
+def test_a_turn_that_ends_early_waits_for_no_other(exact: LanguageModel) -> None:
+    def make() -> tuple[LocalPolicy, Conversation, Conversation]:
+        policy = LocalPolicy(exact, CONFIG, name="rl", temperature=1.0, seed=3)
+        policy.stop = set()
+        return policy, _conversation("a", "request a"), _conversation("b", "another request")
 
-    def some(size: int) -> list[int]:
-        return [chance.randrange(298) for _ in range(size)]
-
-    policy = _policy(exact, stop=299)
-    prompts = [some(size) for size in (43, 70, 41, 51)]
-    budgets = [9, 2, 14, 5]
-    read = []
-    hook = exact.model.get_input_embeddings().register_forward_hook(lambda _, args, __: read.append(args[0].shape))
-    try:
-        for kept in ([0, 1, 2, 3], [3, 0, 2], [2, 1], [1]):
-            prompts, budgets = [prompts[row] for row in kept], [budgets[row] for row in kept]
-            read.clear()
-            written = policy._sample(prompts, budgets, seed=0)
-            first = read[0]
-            for prompt, budget, ids in zip(prompts, budgets, written, strict=True):
-                assert ids == _reference(exact, prompt, budget)[: len(ids)]
-                assert len(ids) == budget or ids[-1] == 299
-            new = [some(size) for size in (6, 30, 1, 12)][: len(prompts)]
-            assert first[1] <= (70 if len(kept) == 4 else 31), "a later turn reads the observation and one own token"
-            prompts = [prompt + ids + more for prompt, ids, more in zip(prompts, written, new, strict=True)]
-    finally:
-        hook.remove()
-
-
-def test_a_prompt_that_begins_otherwise_is_read_anew(exact: LanguageModel) -> None:
-    policy = _policy(exact, stop=299)
-    [first] = policy._sample([[5, 6, 7, 8]], [6], seed=0)
-    changed = [5, 6, 9, 8, *first, 11]
-    assert policy._sample([changed], [6], seed=0) == [_reference(exact, changed, 6)]
-
-
-def test_a_stop_token_ends_its_row_and_no_other(exact: LanguageModel) -> None:
-    prompts = [[5, 6, 7], [50, 60, 70, 80]]
-    free = [_reference(exact, prompt, 8) for prompt in prompts]
-    stop = next(token for token in free[0] if token not in free[1])
-    stopped = _policy(exact, stop)._sample(prompts, [8, 8], seed=0)
-    assert stopped[0] == free[0][: free[0].index(stop) + 1]
-    assert stopped[1] == free[1]
+    alone = []
+    for place in (0, 1):
+        policy, *both = make()
+        asyncio.run(write_turns(policy, [both[place]]))
+        alone.append(_own(both[place]))
+    policy, short, long = make()
+    policy.stop = {next(token for token in alone[0] if token not in alone[1])}
+    first = asyncio.run(policy.act([short, long]))
+    assert first[0] is not None
+    assert first[1] is None
+    assert long.token_ids == [], "what is still being written is not in the conversation"
+    while asyncio.run(policy.act([_conversation("c", "request c"), long]))[1] is None:
+        pass
+    assert _own(long) == alone[1]
 
 
 def test_the_models_tokens_stay_verbatim_and_masked(exact: LanguageModel) -> None:
     policy = LocalPolicy(exact, CONFIG, name="sft", temperature=1.0, seed=3)
     conversation = _conversation("a", "hello")
-    [completion] = asyncio.run(policy.act([conversation]))
-    own = [token for token, mine in zip(conversation.token_ids, conversation.model_mask, strict=True) if mine]
+    [completion] = asyncio.run(write_turns(policy, [conversation]))
+    own = _own(conversation)
     assert len(own) == completion.completion_tokens
     assert policy.transcriber.text(own) == completion.text
     before = list(conversation.token_ids)
@@ -144,22 +118,23 @@ def test_the_models_tokens_stay_verbatim_and_masked(exact: LanguageModel) -> Non
         {"role": "assistant", "content": completion.text},
         {"role": "user", "content": "observation"},
     ]
-    asyncio.run(policy.act([conversation]))
+    asyncio.run(write_turns(policy, [conversation]))
     assert conversation.token_ids[: len(before)] == before
 
 
 def _sampled(policy: LocalPolicy, *names: str) -> list[str]:
     conversations = [_conversation(name, f"request {name}") for name in names]
-    return [completion.text for completion in asyncio.run(policy.act(conversations))]
+    return [completion.text for completion in asyncio.run(write_turns(policy, conversations))]
 
 
-def test_samples_depend_on_the_seed_and_the_group_alone(exact: LanguageModel) -> None:
+def test_samples_depend_on_the_seed_and_the_conversation_alone(exact: LanguageModel) -> None:
     def sampled(seed: int, *names: str) -> list[str]:
         return _sampled(LocalPolicy(exact, CONFIG, name="rl", temperature=1.0, seed=seed), *names)
 
     first = sampled(1, "a", "b", "c")
     torch.rand(3)
     assert sampled(1, "a", "b", "c") == first
+    assert sampled(1, "c", "a") == [first[2], first[0]]
     assert sampled(2, "a", "b", "c") != first
 
 
@@ -172,7 +147,7 @@ def test_sampling_leaves_the_global_random_state_alone(exact: LanguageModel) -> 
 def test_a_full_context_is_exhausted_and_the_others_go_on(exact: LanguageModel) -> None:
     policy = LocalPolicy(exact, CONFIG, name="sft")
     full, small = _conversation("a", "word " * 500), _conversation("b", "hi")
-    completions = asyncio.run(policy.act([full, small]))
+    completions = asyncio.run(write_turns(policy, [full, small]))
     assert [completion.exhausted for completion in completions] == [True, False]
     assert full.token_ids == []
     assert 0 < completions[1].completion_tokens <= CONFIG.max_new_tokens

@@ -86,6 +86,7 @@ class Scripted:
 
     def __init__(self, breaks: str = "", short: bool = False) -> None:
         self.breaks, self.short, self.asked = breaks, short, list[int]()
+        self.seen = list[list[int]]()
 
     async def act(self, conversations: Sequence[Conversation]) -> list[Completion]:
         self.asked.append(len(conversations))
@@ -127,6 +128,33 @@ def test_one_act_call_serves_a_whole_group(env: Callable[[], ToolEnv], tasks: li
     policy = Scripted()
     asyncio.run(run_episodes(policy, env, [(task, seed) for seed in range(4) for task in tasks]))
     assert policy.asked == [8, 4]
+
+
+class Unhurried(Scripted):
+    """Finishes the turn of its first conversation alone, and is still writing the others."""
+
+    group = 3
+
+    async def act(self, conversations: Sequence[Conversation]) -> list[Completion | None]:  # type: ignore[override]
+        self.seen.append([conversation.seed for conversation in conversations])
+        return [Completion("<think>t</think><answer>x</answer>"), *[None] * (len(conversations) - 1)]
+
+
+def test_the_next_episode_takes_the_place_of_one_that_ended(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    policy = Unhurried()
+    episodes = asyncio.run(run_episodes(policy, env, [(tasks[0], seed) for seed in range(5)]))
+    assert policy.seen == [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [4]]
+    assert [episode.seed for episode in episodes] == [0, 1, 2, 3, 4]
+    assert [episode.end for episode in episodes] == ["answer"] * 5
+
+
+def test_a_policy_that_finishes_no_turn_is_an_error(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:
+    class Stuck(Scripted):
+        async def act(self, conversations: Sequence[Conversation]) -> list[Completion | None]:  # type: ignore[override]
+            return [None for _ in conversations]
+
+    [episode] = asyncio.run(run_episodes(Stuck(), env, [(tasks[0], 1)]))
+    assert (episode.end, episode.error) == ("error", "scripted gave 0 completions for 1 conversations")
 
 
 def test_the_conversation_holds_every_message(env: Callable[[], ToolEnv], tasks: list[Task]) -> None:

@@ -1,4 +1,4 @@
-"""Stage `evaluate`: oracle, base, sft and rl on the same held-out tasks, batch by batch, resumable after any batch.
+"""Stage `evaluate`: oracle, base, sft and rl on the same held-out tasks, unit by unit, resumable after any.
 
 Artifact: `episodes/<system>.jsonl` (one episode a line), `scores.parquet` (one row an episode), `summary.json`.
 """
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 RunUnits = Callable[["Sequence[Unit]", "Policy", Any, Any], Coroutine[Any, Any, "list[Unit]"]]
 """`run_units` once environment and rewards are settled."""
 _NAMED = 5
-"""Failed batches that are named."""
+"""Failed units that are named."""
 
 
 def build(context: StageContext) -> StageResult:
     """Run every system on the held-out tasks; evaluation searches the whole catalog, not one split.
 
     Raises:
-        RunError: there is no held-out task, or a batch failed every attempt (its errors are in the sidecar).
+        RunError: there is no held-out task, or a unit failed every attempt (its errors are in the sidecar).
     """
     from paraagent.catalog.store import Catalog
     from paraagent.evaluation import plan_units, run_units, score_frame, score_row, summarise
     from paraagent.evaluation.benchmarks.toolenv import held_out
+    from paraagent.evaluation.runner import BATCHES
     from paraagent.retrieval.index import ToolIndex
     from paraagent.rewards.score import score
     from paraagent.toolenv.env import ToolEnv
@@ -48,7 +49,7 @@ def build(context: StageContext) -> StageResult:
     tasks = held_out(rows, config.limit, seed)
     if not tasks:
         raise RunError("there is no test task to evaluate on: raise `tasks.test`, or add a source with more services")
-    units = plan_units(tasks, config.batch, seed)
+    units = plan_units(tasks, BATCHES * config.batch, seed)
     scores = []
     context.progress.start(len(tasks) * len(config.systems), "episodes")
     with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
@@ -84,7 +85,7 @@ def run_owed(
     done = log.finished()
     owed = [unit for unit in units if any(task.task_id not in done for task in unit.tasks)]
     if len(owed) < len(units):
-        progress.message(f"{name}: {len(units) - len(owed)} of {len(units)} batches were done before")
+        progress.message(f"{name}: {len(units) - len(owed)} of {len(units)} units were done before")
     progress.advance(sum(len(unit.tasks) for unit in units if unit not in owed))
     if not owed:
         return
@@ -99,8 +100,8 @@ def run_owed(
     if failed := asyncio.run(run(owed, policy(), finished, broke)):
         keys = ", ".join(unit.key for unit in failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
         raise RunError(
-            f"{len(failed)} of {len(units)} batches of {name} failed {ATTEMPTS} times ({keys}): "
-            f"read {log.failed_path}, then run the same command again; finished batches are kept"
+            f"{len(failed)} of {len(units)} units of {name} failed {ATTEMPTS} times ({keys}): "
+            f"read {log.failed_path}, then run the same command again; finished units are kept"
         )
 
 
@@ -125,7 +126,7 @@ def make_policy(system: str, context: StageContext) -> Policy:
 
 STAGE = Stage(
     name="evaluate",
-    version=5,
+    version=6,
     title="Run oracle, base, sft and rl on held-out tasks",
     build=build,
     inputs=("catalog", "tasks", "model", "sft", "rl"),

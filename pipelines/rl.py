@@ -50,7 +50,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="rl",
-    version=4,
+    version=5,
     title="Reinforce on episodes of its own",
     build=build,
     inputs=("catalog", "tasks", "sft"),

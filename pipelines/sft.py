@@ -70,14 +70,14 @@ def play(tasks: Sequence[Task], env: partial[ToolEnv], context: StageContext, mo
     from paraagent.rewards.score import score
 
     profile = context.profile
-    size, seed = profile.sft.validation_batch, context.seed("validation")
-    policy = LocalPolicy(model, profile.env, name="sft", group=size, seed=seed)
-    scores = []
-    for unit in plan_units(tasks, size, seed):
-        episodes = asyncio.run(run_unit(unit, policy, env, profile.rewards))
-        for task, episode in zip(unit.tasks, episodes, strict=True):
-            scores.append(score_row("sft", task, episode, score(task, episode, profile.rewards)))
-    frame = score_frame(scores)
+    seed = context.seed("validation")
+    policy = LocalPolicy(model, profile.env, name="sft", group=profile.sft.validation_batch, seed=seed)
+    [unit] = plan_units(tasks, len(tasks), seed)
+    episodes = asyncio.run(run_unit(unit, policy, env, profile.rewards))
+    frame = score_frame(
+        score_row("sft", task, episode, score(task, episode, profile.rewards))
+        for task, episode in zip(tasks, episodes, strict=True)
+    )
     return {
         "solved": int(frame["solved"].sum()),
         "tasks": frame.height,

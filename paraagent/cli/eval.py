@@ -111,6 +111,7 @@ def _play(bout: _Bout, home: Home, profile: str | None, progress: Progress) -> d
     from paraagent.cli.policies import open_policy
     from paraagent.errors import RunError
     from paraagent.evaluation import plan_units, run_units
+    from paraagent.evaluation.runner import BATCHES
     from paraagent.files import canonical_json, read_lines, sha256_bytes, write_json
     from paraagent.retrieval.index import ToolIndex
     from paraagent.toolenv.backends import Backends
@@ -127,7 +128,7 @@ def _play(bout: _Bout, home: Home, profile: str | None, progress: Progress) -> d
     log = UnitLog(folder, f"{bout.policy}-{bout.paradigm.name}".replace("/", "_").replace(":", "_"))
     batch = settings.evaluate.batch
     local = bout.policy != "oracle" and not bout.policy.startswith("openai:")
-    units = plan_units(bout.tasks, batch if local else 1, settings.seed)
+    units = plan_units(bout.tasks, BATCHES * batch if local else 1, settings.seed)
     opened: list[Policy] = []
 
     def player() -> Policy:

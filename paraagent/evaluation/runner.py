@@ -1,8 +1,8 @@
 """Runner: the same tasks, in the same batches, for every system.
 
-A unit is a fixed batch of tasks with its own seed. It is what resumes after a kill: a local model's rounding depends on
-which episodes share a batch, so half a batch is never continued, it is run again. Where episodes do not depend on each
-other, a unit may be one task, and all units run at once.
+A unit is a fixed set of tasks with its own seed. It is what resumes after a kill: a local model's rounding depends on
+which episodes are played together, so half a unit is never continued, it is run again. Where episodes do not depend on
+each other, a unit may be one task, and all units run at once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 2
 """How often a unit is tried."""
+BATCHES = 4
+"""Batches of a local model in one unit, within which the next task takes the place of an episode that ended."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class Unit:
         return [(task, derive(self.seed, task.task_id)) for task in self.tasks]
 
 
-def plan_units(tasks: Sequence[Task], batch: int, seed: int) -> list[Unit]:
-    """Consecutive batches of at most `batch` tasks."""
-    starts = range(0, len(tasks), batch)
+def plan_units(tasks: Sequence[Task], size: int, seed: int) -> list[Unit]:
+    """Consecutive units of at most `size` tasks."""
+    starts = range(0, len(tasks), size)
     return [
-        Unit(key=f"batch-{index:04d}", seed=derive(seed, "unit", index), tasks=tuple(tasks[start : start + batch]))
+        Unit(key=f"unit-{index:04d}", seed=derive(seed, "unit", index), tasks=tuple(tasks[start : start + size]))
         for index, start in enumerate(starts)
     ]
 

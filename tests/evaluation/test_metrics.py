@@ -81,7 +81,7 @@ def test_a_larger_limit_only_adds_tasks(script: Any) -> None:
     assert all(task.split == "test" for task in more)
 
 
-def test_units_are_fixed_batches_with_their_own_seeds(script: Any) -> None:
+def test_units_are_fixed_and_have_their_own_seeds(script: Any) -> None:
     tasks = [script.task.model_copy(update={"task_id": f"t{n}"}) for n in range(5)]
     units = plan_units(tasks, 2, seed=9)
     assert [[task.task_id for task in unit.tasks] for unit in units] == [["t0", "t1"], ["t2", "t3"], ["t4"]]

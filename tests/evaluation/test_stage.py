@@ -58,14 +58,14 @@ def inputs(tmp_path: Path, tiny_catalog_path: Path, tiny_tools: list[ToolInterfa
             calls=(ReferenceCall(id="c1", tool=tool, arguments={}),),
             atoms=(Atom(call="c1", path="name", value="Ada"),),
         )
-        for number in range(5)
+        for number in range(10)
     ]
     write_lines(tmp_path / "tasks" / "tasks.jsonl", [task.model_dump(mode="json") for task in tasks])
     return {"catalog": catalog, "tasks": tmp_path / "tasks"}
 
 
 def context(out: Path, inputs: dict[str, Path]) -> StageContext:
-    profile = Profile(name="test", evaluate=EvaluateConfig(systems=["sft", "rl"], limit=5, batch=2))
+    profile = Profile(name="test", evaluate=EvaluateConfig(systems=["sft", "rl"], limit=10, batch=1))
     out.mkdir(exist_ok=True)
     return StageContext(profile, out, inputs, out, "f", Quiet())
 
@@ -78,28 +78,28 @@ def content(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(out.rglob("*.json*")) if "failed" not in path.name}
 
 
-def test_a_failed_batch_stays_owed_and_the_next_run_goes_on(
+def test_a_failed_unit_stays_owed_and_the_next_run_goes_on(
     tmp_path: Path, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, seen = tmp_path / "whole", list[str]()
     use(monkeypatch, seen, set())
     result = evaluate.build(context(whole, inputs))
-    assert result.rows == {"tasks": 5, "episodes": 10}
+    assert result.rows == {"tasks": 10, "episodes": 20}
     order = list(dict.fromkeys(seen))
 
     torn = tmp_path / "torn"
-    use(monkeypatch, [], {order[2]})
-    with pytest.raises(RunError, match=r"1 of 3 batches of sft failed 2 times \(batch-0001\)"):
+    use(monkeypatch, [], {order[5]})
+    with pytest.raises(RunError, match=r"1 of 3 units of sft failed 2 times \(unit-0001\)"):
         evaluate.build(context(torn, inputs))
     failed = list(read_lines(torn / "episodes" / "sft.failed.jsonl"))
     assert [row["attempt"] for row in failed] == [1, 2]
     assert "the model went away" in failed[0]["error"]
-    assert len(list(read_lines(torn / "episodes" / "sft.jsonl"))) == 3
+    assert len(list(read_lines(torn / "episodes" / "sft.jsonl"))) == 6
 
     again = list[str]()
     use(monkeypatch, again, set())
     evaluate.build(context(torn, inputs))
-    assert again == [*order[2:4], *order]
+    assert again == [*order[4:8], *order]
     assert content(torn) == content(whole)
 
 

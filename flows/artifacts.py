@@ -91,12 +91,14 @@ def publish_contracts(profile: str, stage: str, directory: Path) -> None:
 
 def curves(directory: Path) -> Iterator[tuple[str, str]]:
     """Title and SVG of the loss, the reward channels and the finished plots of an artifact."""
-    from paraagent.report.plots import training
+    from paraagent.report.plots import training, validation
 
     log = list(read_lines(directory / "log.jsonl"))
     if log:
         name, svg = training(log)
         yield {"sft-loss": "Loss by step", "rl-rewards": "Reward channels by update"}[name], svg
+    if played := list(read_lines(directory / "validation.jsonl")):
+        yield "Validation by step", validation(played)
     for path in sorted((directory / "plots").glob("*.svg")):
         title = path.stem.replace("_", " ").replace("-", " ").capitalize()
         yield re.sub(r"^(Sft|Rl)\b", lambda name: name[0].upper(), title), path.read_text("utf-8")

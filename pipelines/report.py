@@ -24,7 +24,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="report",
-    version=1,
+    version=2,
     title="Write the report",
     build=build,
     inputs=("catalog", "tasks", "model", "demos", "sft", "rl", "evaluate"),

@@ -41,6 +41,8 @@ class Facts:
     demos: dict[str, Any]
     sft: list[dict[str, Any]]
     """Rows of the training log."""
+    validation: list[dict[str, Any]]
+    """One row for each time that validation tasks were played along it."""
     rl: list[dict[str, Any]]
     """One row an update."""
     summary: dict[str, Any]
@@ -77,6 +79,7 @@ def collect(artifacts: Mapping[str, Path], profile: Profile, fingerprint: str) -
         tasks=task_facts(tasks) | {"rejected": _counts(artifacts["tasks"] / "rejected.json")},
         demos={"rows": manifests["demos"]["rows"], "rejected": _counts(artifacts["demos"] / "rejected.json")},
         sft=list(read_lines(artifacts["sft"] / "log.jsonl")),
+        validation=list(read_lines(artifacts["sft"] / "validation.jsonl")),
         rl=list(read_lines(artifacts["rl"] / "log.jsonl")),
         summary=orjson.loads((artifacts["evaluate"] / "summary.json").read_bytes()),
         examples=choose_examples(artifacts["evaluate"], tasks, profile.evaluate.systems, profile.report.examples),

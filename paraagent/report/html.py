@@ -30,6 +30,7 @@ def draw(facts: Facts) -> dict[str, str]:
         "failures": plots.failures(failures),
         "rewards": plots.rewards(means, REWARDS),
         **dict([plots.training(facts.sft), plots.training(facts.rl)]),
+        **({"sft-validation": plots.validation(facts.validation)} if facts.validation else {}),
     }
 
 

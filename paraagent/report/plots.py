@@ -172,6 +172,34 @@ def loss(steps: Sequence[int], values: Sequence[float]) -> str:
     return _svg(draw, 2.5)
 
 
+def validation(rows: Sequence[Mapping[str, Any]]) -> str:
+    """SFT in closed loop: shares of validation tasks solved, and of the tools they need found and called right."""
+    lines = (
+        ("tools found", "phase", [_share(row["found"], row["targets"]) for row in rows]),
+        ("called right", "step", [_share(row["called"], row["targets"]) for row in rows]),
+        ("tasks solved", "sft", [_share(row["solved"], row["tasks"]) for row in rows]),
+    )
+
+    def draw(figure: Figure) -> None:
+        axes: Axes = figure.add_subplot()
+        for label, colour, values in lines:
+            axes.plot(
+                [row["step"] for row in rows], values, color=PALETTE[colour], linewidth=2, marker="o", label=label
+            )
+        axes.set_xlabel("step")
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 1.03)
+        axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
+        axes.grid(axis="y")
+        figure.legend(loc="outside lower left", ncols=3, handlelength=1.2, columnspacing=1.2)
+
+    return _svg(draw, 2.7)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
 def channels(updates: Sequence[int], curves: Mapping[str, Sequence[float]]) -> str:
     """RL: the mean reward of each channel by update, one panel a channel, each on its own scale."""
 

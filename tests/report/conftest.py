@@ -136,6 +136,11 @@ def artifacts(
     write_json(paths["demos"] / "rejected.json", {"too long": 3})
     losses = [{"step": step, "loss": 3.0 / step + 0.4} for step in range(1, 41)]
     write_lines(paths["sft"] / "log.jsonl", losses)
+    played = [
+        {"step": 10 * n, "solved": solved, "tasks": 20, "targets": 30, "found": 25, "called": 5 + solved}
+        for n, solved in enumerate((2, 14, 11), start=1)
+    ]
+    write_lines(paths["sft"] / "validation.jsonl", played)
     updates = [
         {"step": n, "solved": 0.25 * n, "trajectory_mean": 0.2 * n, "phase_mean": 0.1 * n, "step_mean": 0.5 + 0.1 * n}
         for n in range(1, 4)

@@ -55,7 +55,7 @@ def test_every_table_has_a_caption_and_every_plot_a_text(page: str) -> None:
     assert page.count("<table>") == page.count("<caption>") > 8
     tags = _Tags(page).found
     plots = [attributes for tag, attributes in tags if attributes.get("role") == "img"]
-    assert len(plots) == sum(tag == "svg" for tag, _ in tags) == 5
+    assert len(plots) == sum(tag == "svg" for tag, _ in tags) == 6
     assert all(attributes["aria-label"] for attributes in plots)
 
 
@@ -70,6 +70,11 @@ def test_figures_of_the_page_are_those_of_the_summary(facts: Facts, page: str) -
         assert f"{row['solved']} of {row['n']} solved" in page, system
     for stage in facts.stages:
         assert stage["fingerprint"][:12] in page
+
+
+def test_the_curve_of_validation_says_where_most_was_solved(page: str) -> None:
+    assert "most were solved at step 20: 14." in page
+    assert "Validation in closed loop by step." in page
 
 
 def test_a_broken_contract_says_which_check_and_how_grave(page: str) -> None:

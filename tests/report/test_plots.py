@@ -29,11 +29,13 @@ def test_no_plot_carries_a_date_or_a_version() -> None:
 
 MEANS = {"base": {"outcome": -0.5, "step": None}, "sft": {"outcome": 1.0, "step": 0.5}}
 CURVES = {"trajectory": [0.1, 0.2], "phase": [0.0, 0.0], "step": [1.0, 1.0]}
+PLAYED = [{"step": n, "solved": n, "tasks": 4, "targets": 0, "found": 0, "called": 0} for n in (1, 2)]
 DRAW: dict[str, Callable[[], str]] = {
     "success": lambda: plots.success(RATES),
     "failures": lambda: plots.failures({"base": dict.fromkeys(OUTCOMES, 1), "sft": dict.fromkeys(OUTCOMES, 0)}),
     "rewards": lambda: plots.rewards(MEANS, ["outcome", "step"]),
     "loss": lambda: plots.loss([1], [2.5]),
+    "validation": lambda: plots.validation(PLAYED),
     "channels": lambda: plots.channels([1, 2], CURVES),
 }
 

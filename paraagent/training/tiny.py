@@ -6,7 +6,7 @@ from paraagent.agents.language_model import END_OF_TEXT, LanguageModel
 from paraagent.agents.transcript import END, START
 from paraagent.paraact.prompt import paraact_prompt
 
-VOCABULARY = 640
+VOCABULARY = 614
 SIZES = {
     "model_type": "llama",
     "vocab_size": VOCABULARY,

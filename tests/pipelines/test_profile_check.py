@@ -94,7 +94,7 @@ def test_what_fills_the_gpu_decides_the_advice(home: Home) -> None:
         ).findings
         if finding.verdict == "missing"
     }
-    assert advice["fine-tuning"] == "raise sft.frozen_layers"
+    assert advice["fine-tuning"] == "set sft.lora_rank, or raise sft.frozen_layers"
     assert advice["rollouts"] == "lower rl.prompts, rl.generations or env.max_context_tokens"
     long = check_profile(load_profile("gpu", ["sft.max_length=40000"]), home).findings
     assert "lower sft.max_length or sft.micro_batch" in next(f.advice for f in long if f.what == "fine-tuning")

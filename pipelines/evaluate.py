@@ -6,6 +6,7 @@ Artifact: `episodes/<system>.jsonl` (one episode a line), `scores.parquet` (one 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from paraagent.agents.policy import Policy
     from paraagent.evaluation import Unit
 
-RunUnits = Callable[["Sequence[Unit]", "Policy", Any, Any], Coroutine[Any, Any, "list[Unit]"]]
+RunUnits = Callable[["Sequence[Unit]", "Policy", Any, Any, Any], Coroutine[Any, Any, "list[Unit]"]]
 """`run_units` once environment and rewards are settled."""
 _NAMED = 5
 """Failed units that are named."""
@@ -56,8 +57,8 @@ def build(context: StageContext) -> StageResult:
         index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
         env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context, catalog))
 
-        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any) -> Coroutine[Any, Any, list[Unit]]:
-            return run_units(owed, policy, env, profile.rewards, finished, failed)
+        def run(owed: Sequence[Unit], policy: Policy, *told: Any) -> Coroutine[Any, Any, list[Unit]]:
+            return run_units(owed, policy, env, profile.rewards, *told)
 
         for system in config.systems:
             log = UnitLog(context.out / "episodes", system)
@@ -92,12 +93,18 @@ def run_owed(
 
     def finished(unit: Unit, episodes: list[Episode]) -> None:
         log.add((episode.task_id, episode.model_dump(mode="json")) for episode in episodes)
-        progress.advance(len(unit.tasks))
 
     def broke(unit: Unit, error: str) -> None:
         log.fail(unit.key, error)
 
-    if failed := asyncio.run(run(owed, policy(), finished, broke)):
+    shown: Counter[str] = Counter()
+
+    def ended(unit: Unit, number: int) -> None:
+        if number > shown[unit.key]:  # an attempt after a failed one shows only what goes beyond it
+            shown[unit.key] = number
+            progress.advance()
+
+    if failed := asyncio.run(run(owed, policy(), finished, broke, ended)):
         keys = ", ".join(unit.key for unit in failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
         raise RunError(
             f"{len(failed)} of {len(units)} units of {name} failed {ATTEMPTS} times ({keys}): "

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from paraagent.toolenv.env import ToolEnv
 
 
+_TOLD = 10
+"""Validation tasks after which it is said how many were played."""
+
+
 def build(context: StageContext) -> StageResult:
     """Tune on the demonstrations, from the last checkpoint where there is one."""
     from paraagent.catalog.store import Catalog
@@ -74,7 +78,12 @@ def play(tasks: Sequence[Task], env: partial[ToolEnv], context: StageContext, mo
     seed = context.seed("validation")
     policy = LocalPolicy(model, profile.env, name="sft", group=profile.sft.validation_batch, seed=seed)
     [unit] = plan_units(tasks, len(tasks), seed)
-    episodes = asyncio.run(run_unit(unit, policy, env, profile.rewards))
+
+    def ended(number: int) -> None:
+        if number % _TOLD == 0 and number < len(tasks):
+            context.progress.message(f"{number} of {len(tasks)} validation tasks played")
+
+    episodes = asyncio.run(run_unit(unit, policy, env, profile.rewards, ended))
     frame = score_frame(
         score_row("sft", task, episode, score(task, episode, profile.rewards))
         for task, episode in zip(tasks, episodes, strict=True)

@@ -33,20 +33,34 @@ class _Live(NamedTuple):
     conversation: Conversation
 
 
-async def run_episodes(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Episode]:
-    """Run every (task, seed); the episodes come in the order of the units."""
-    return [rollout.episode for rollout in await run_rollouts(policy, env, units)]
+def _nothing() -> None:
+    pass
 
 
-async def run_rollouts(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Rollout]:
+async def run_episodes(
+    policy: Policy,
+    env: Callable[[], ToolEnv],
+    units: Sequence[tuple[Task, int]],
+    ended: Callable[[], None] = _nothing,
+) -> list[Episode]:
+    """Run every (task, seed); the episodes come in the order of the units. `ended` is called after each of them."""
+    return [rollout.episode for rollout in await run_rollouts(policy, env, units, ended)]
+
+
+async def run_rollouts(
+    policy: Policy,
+    env: Callable[[], ToolEnv],
+    units: Sequence[tuple[Task, int]],
+    ended: Callable[[], None] = _nothing,
+) -> list[Rollout]:
     """Like `run_episodes`, with the conversations. Where this is cancelled, nothing is left running."""
     if policy.lockstep:
-        return await _play(policy, env, units)
+        return await _play(policy, env, units, ended)
     slots = asyncio.Semaphore(policy.group)
 
     async def play(unit: tuple[Task, int]) -> Rollout:
         async with slots:
-            return (await _play(policy, env, [unit]))[0]
+            return (await _play(policy, env, [unit], ended))[0]
 
     return list(await asyncio.gather(*map(play, units)))
 
@@ -57,7 +71,9 @@ def _begin(env: ToolEnv, task: Task, seed: int) -> _Live:
     return _Live(env, own)
 
 
-async def _play(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]]) -> list[Rollout]:
+async def _play(
+    policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tuple[Task, int]], ended: Callable[[], None]
+) -> list[Rollout]:
     """Play units, at most `policy.group` at once; the rollouts come in the order of the units."""
     waiting = iter(enumerate(units))
     live: dict[int, _Live] = {}
@@ -70,8 +86,9 @@ async def _play(policy: Policy, env: Callable[[], ToolEnv], units: Sequence[tupl
         goes_on = await asyncio.gather(*(_step(live[place], done) for place, done in turns.items()))
         for place, on in zip(turns, goes_on, strict=True):
             if not on:
-                ended = live.pop(place)
-                played[place] = Rollout(ended.env.episode(policy.name), ended.conversation)
+                gone = live.pop(place)
+                played[place] = Rollout(gone.env.episode(policy.name), gone.conversation)
+                ended()
     return [played[place] for place in range(len(units))]
 
 

@@ -145,12 +145,12 @@ def _play(bout: _Bout, home: Home, profile: str | None, progress: Progress) -> d
 
         causes: list[str] = []
 
-        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any) -> Any:
+        def run(owed: Sequence[Unit], policy: Policy, finished: Any, failed: Any, ended: Any) -> Any:
             def broke(unit: Unit, error: str) -> None:
                 causes.append(error.partition(" broke off: ")[2] or error)
                 failed(unit, error)
 
-            return run_units(owed, policy, env, settings.rewards, finished, broke)
+            return run_units(owed, policy, env, settings.rewards, finished, broke, ended)
 
         try:
             run_owed(name, units, log, run, player, progress)

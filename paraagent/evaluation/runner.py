@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from paraagent.config import RewardConfig
@@ -59,11 +61,12 @@ async def run_units(
     config: RewardConfig,
     finished: Callable[[Unit, list[Episode]], None],
     failed: Callable[[Unit, str], None],
+    ended: Callable[[Unit, int], None] = lambda unit, number: None,
 ) -> list[Unit]:
     """Run units, one after another where the policy plays in lockstep, else as many at once as it plays episodes.
 
-    `finished` gets each unit's episodes as soon as they are there, `failed` each attempt that broke off. Returns the
-    units that broke off `ATTEMPTS` times.
+    `finished` gets each unit's episodes as soon as they are there, `failed` each attempt that broke off, and `ended`,
+    with each episode, how many of a unit's attempt have ended. Returns the units that broke off `ATTEMPTS` times.
     """
     slots = asyncio.Semaphore(1 if policy.lockstep else policy.group)
 
@@ -71,7 +74,7 @@ async def run_units(
         async with slots:
             for _ in range(ATTEMPTS):
                 try:
-                    episodes = await run_unit(unit, policy, env, config)
+                    episodes = await run_unit(unit, policy, env, config, partial(ended, unit))
                 except Exception as error:  # a unit may fail in many ways; none may look like a result
                     failed(unit, str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}")
                 else:
@@ -82,8 +85,15 @@ async def run_units(
     return [unit for unit in await asyncio.gather(*map(attempt, units)) if unit is not None]
 
 
-async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv], config: RewardConfig) -> list[Episode]:
-    """Run and score one unit; the episodes carry their rewards and come in the order of the unit's tasks.
+async def run_unit(
+    unit: Unit,
+    policy: Policy,
+    env: Callable[[], ToolEnv],
+    config: RewardConfig,
+    ended: Callable[[int], None] = lambda number: None,
+) -> list[Episode]:
+    """Run and score one unit; the episodes carry their rewards and come in the order of the unit's tasks. `ended` is
+    told how many have ended, with each of them.
 
     Raises:
         RunError: an episode broke off with an error of ours, so the unit is not a result.
@@ -91,8 +101,10 @@ async def run_unit(unit: Unit, policy: Policy, env: Callable[[], ToolEnv], confi
     from paraagent.agents.loop import run_episodes
     from paraagent.rewards.score import reward_values, score
 
+    numbers = count(1)
+    played = await run_episodes(policy, env, unit.attempts, lambda: ended(next(numbers)))
     episodes = []
-    for task, episode in zip(unit.tasks, await run_episodes(policy, env, unit.attempts), strict=True):
+    for task, episode in zip(unit.tasks, played, strict=True):
         if episode.end == "error":
             raise RunError(f"task {task.task_id} broke off: {episode.error}")
         episodes.append(episode.model_copy(update={"rewards": reward_values(score(task, episode, config))}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,28 @@ def test_no_held_out_task_is_said_in_one_sentence(tmp_path: Path, inputs: dict[s
     write_lines(inputs["tasks"] / "tasks.jsonl", [])
     with pytest.raises(RunError, match="no test task"):
         evaluate.build(context(tmp_path / "out", inputs))
+
+
+def test_progress_counts_every_episode_once_also_where_a_unit_is_tried_again(
+    tmp_path: Path, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counting(Quiet):
+        total, done = 0, 0
+
+        def start(self, total: int | None, unit: str) -> None:
+            self.total = total or 0
+
+        def advance(self, n: int = 1) -> None:
+            self.done += n
+
+    progress, out = Counting(), tmp_path / "out"
+    out.mkdir()
+    seen = list[str]()
+    use(monkeypatch, seen, set())
+    evaluate.build(replace(context(tmp_path / "other", inputs), out=out, progress=progress))
+    assert progress.done == progress.total == 20
+    broken = Counting()
+    use(monkeypatch, [], {list(dict.fromkeys(seen))[5]})
+    with pytest.raises(RunError):
+        evaluate.build(replace(context(tmp_path / "again", inputs), progress=broken))
+    assert broken.done == 10, "those of the failed unit have ended too, each once"

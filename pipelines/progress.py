@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 INDENT = " " * 6
 LINE_SECONDS = 10.0
 """At most one plain line of progress in this time."""
+_AT_ONCE = 0.1
+"""What is counted within this time of the start was done before, and says nothing of the speed."""
+_RECENT = 12
+"""Lines over which the speed is taken."""
 
 
 class Lines:
@@ -29,6 +34,8 @@ class Lines:
         self._unit = ""
         self._done = 0
         self._started = self._last = time.monotonic()
+        self._marks = deque([(self._started, 0)], maxlen=_RECENT)
+        """When so much was done, the oldest first."""
 
     def message(self, text: str) -> None:
         self._write(text)
@@ -36,13 +43,19 @@ class Lines:
     def start(self, total: int | None, unit: str) -> None:
         self._total, self._unit, self._done = total, unit, 0
         self._started = self._last = time.monotonic()
+        self._marks = deque([(self._started, 0)], maxlen=_RECENT)
 
     def advance(self, n: int = 1) -> None:
         self._done += n
         now = time.monotonic()
-        if now - self._last >= self._seconds and self._done != self._total:
+        if now - self._started < _AT_ONCE:
+            self._marks[0] = now, self._done
+        elif now - self._last >= self._seconds and self._done != self._total:
             self._last = now
-            self._write(count_text(self._done, self._total, self._unit, now - self._started))
+            since, before = self._marks[0]
+            left = (now - since) * ((self._total or 0) - self._done) / max(1, self._done - before)
+            self._write(count_text(self._done, self._total, self._unit, now - self._started, left))
+            self._marks.append((now, self._done))
 
 
 class Indented:
@@ -109,11 +122,10 @@ def to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def count_text(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """`120 of 400 tasks, 31 s, about 72 s left`."""
+def count_text(done: int, total: int | None, unit: str, seconds: float, left: float) -> str:
+    """`120 of 400 tasks, 31 s, about 72 s left`; without a total it is not known how much is left."""
     if not total:
         return f"{INDENT}{done:,} {unit}, {seconds_text(seconds)}"
-    left = seconds * (total - done) / done if done else 0.0
     return f"{INDENT}{done:,} of {total:,} {unit}, {seconds_text(seconds)}, about {seconds_text(left)} left"
 
 

@@ -275,6 +275,9 @@ class DemosConfig(_Section):
     """Most demonstrations of one split, balanced over shapes, reaches and recoveries; 0 keeps all."""
     imperfect: Share = 0.35
     """Share of scripted episodes with a slip that the same episode mends."""
+    thoughts: Literal["varied", "plain"] = "varied"
+    """Wording of scripted thoughts. `plain` words those of a kind alike: what is drawn by chance cannot be learned, and
+    a small model has no demonstrations to spend on it."""
     fault_rate: Share = 0.02
     """Share of the valid calls that fail by chance, in a way that may pass."""
     max_likeness: Share = 0.9

@@ -7,6 +7,7 @@ An empty line, or the end of the stream, sends the turn. A turn with a tag in it
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -65,6 +66,9 @@ class PersonPolicy:
     def _line(self) -> str:
         if self._source.isatty():
             print("> ", end="", file=self._notes, flush=True)
+            # A Ctrl-C just before a read that blocks would be heard after the next line only.
+            while not select.select([self._source], [], [], 0.2)[0]:
+                pass
         return self._source.readline()
 
     def _written(self, lines: Sequence[str], tagged: bool) -> str:

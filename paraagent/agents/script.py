@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from paraagent.agents.policy import Conversation
 from paraagent.agents.reference import facts, listed, plan_of, read, said, slot_labels, tool_labels, went_well
 from paraagent.agents.team import Done, Question
-from paraagent.agents.wording import word
+from paraagent.agents.wording import FirstChoice, word
 from paraagent.paraact.executor import RETRYABLE
 from paraagent.paraact.lifecycle import enter, plan_rule
 from paraagent.paraact.prompt import NO_TOOL_ANSWER
@@ -37,13 +37,14 @@ _COUNTS = {2: "Two", 3: "Three", 4: "Four"}
 class ScriptedTeam:
     """Plays all roles from the reference."""
 
-    def __init__(self, imperfect: float = 0.0) -> None:
-        """`imperfect` is the share of episodes with a slip, among those where one is possible."""
-        self._imperfect = imperfect
+    def __init__(self, imperfect: float = 0.0, plain: bool = False) -> None:
+        """`imperfect` is the share of episodes with a slip, among those where one is possible; `plain` words all
+        thoughts of a kind alike."""
+        self._imperfect, self._plain = imperfect, plain
 
     async def ask(self, question: Question) -> dict[str, Any]:
         """JSON of the question's schema."""
-        play = _Play(question, self._slip(question.conversation))
+        play = _Play(question, self._slip(question.conversation), self._plain)
         said: dict[str, Any] = getattr(play, question.asked)()
         return said
 
@@ -92,8 +93,8 @@ class _State:
 class _Play:
     """One question and its answer."""
 
-    def __init__(self, question: Question, slip: Slip | None) -> None:
-        self.question, self.slip = question, slip
+    def __init__(self, question: Question, slip: Slip | None, plain: bool) -> None:
+        self.question, self.slip, self.plain = question, slip, plain
         self.task, self.table = question.conversation.task, question.table
         self.labels = slot_labels(self.task)
 
@@ -197,7 +198,7 @@ class _Play:
 
     def think(self) -> dict[str, Any]:
         assert self.question.draft is not None
-        blocks, choices = self.question.draft.blocks, self._choices("think")
+        blocks, choices = self.question.draft.blocks, FirstChoice() if self.plain else self._choices("think")
         searches = [block for block in blocks if isinstance(block, SearchBlock)]
         calls = [block for block in blocks if isinstance(block, CallBlock)]
         if searches:

@@ -6,9 +6,23 @@ import random
 import re
 import tomllib
 from importlib.resources import files
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsLenAndGetItem
 
 _FORMS: dict[str, list[str]] = tomllib.loads(files("paraagent.agents").joinpath("thoughts.toml").read_text("utf-8"))
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
+
+
+_T = TypeVar("_T")
+
+
+class FirstChoice(random.Random):
+    """Chance that always takes the first: the plain wording of a form."""
+
+    def choice(self, seq: SupportsLenAndGetItem[_T]) -> _T:
+        return seq[0]
 
 
 def word(form: str, choices: random.Random, **values: str) -> str:

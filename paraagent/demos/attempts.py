@@ -109,7 +109,7 @@ def open_team(demos: DemosConfig, cache: Path | None) -> tuple[RoleModel, int]:
         return EndpointTeam(demos.team, cache), demos.team.concurrency
     from paraagent.agents.script import ScriptedTeam
 
-    return ScriptedTeam(demos.imperfect), 64
+    return ScriptedTeam(demos.imperfect, demos.thoughts == "plain"), 64
 
 
 def plan_units(tasks: Sequence[Task], attempts: int, seed: int) -> list[Unit]:

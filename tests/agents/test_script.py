@@ -44,13 +44,18 @@ class Stage:
     index: ToolIndex
 
     def play(
-        self, units: Sequence[Unit], imperfect: float = 0.0, group: int = 64, fault_rate: float = 0.0
+        self,
+        units: Sequence[Unit],
+        imperfect: float = 0.0,
+        group: int = 64,
+        fault_rate: float = 0.0,
+        plain: bool = False,
     ) -> list[Rollout]:
         config = demo_env(EnvConfig(), DemosConfig(fault_rate=fault_rate))
         made: dict[int, Rollout] = {}
         for split in {task.split for task, _ in units}:
             places = [place for place, (task, _) in enumerate(units) if task.split == split]
-            policy = TeamPolicy(ScriptedTeam(imperfect), group)
+            policy = TeamPolicy(ScriptedTeam(imperfect, plain), group)
             env = partial(ToolEnv, self.catalog, self.index, config, split=split)
             made |= zip(places, asyncio.run(run_rollouts(policy, env, [units[place] for place in places])), strict=True)
         return [made[place] for place in range(len(units))]
@@ -214,6 +219,24 @@ def test_a_forgotten_slot_joins_the_plan(units: list[Unit], slipped: list[Rollou
 
 def slips(rollout: Rollout) -> bool:
     return any(note.role == "slip" for turn in rollout.episode.turns for note in turn.notes)
+
+
+def test_plain_thoughts_depend_on_what_was_seen_alone(stage: Stage, units: list[Unit], smooth: list[Rollout]) -> None:
+    """Varied ones differ between attempts at one task; what is searched, called and answered is the same in both."""
+    plain = stage.play(units, plain=True)
+    for varied, each in zip(smooth, plain, strict=True):
+        assert [turn.events for turn in varied.episode.turns] == [turn.events for turn in each.episode.turns]
+    courses = {(task.task_id, len(each.episode.turns)) for (task, _), each in zip(units, plain, strict=True)}
+    assert distinct_thoughts(units, plain) == len(courses) < distinct_thoughts(units, smooth)
+
+
+def distinct_thoughts(units: Sequence[Unit], rollouts: Sequence[Rollout]) -> int:
+    """How many different sequences of thoughts there are, counted task by task."""
+    thoughts = {
+        (task.task_id, *(turn.think for turn in each.episode.turns))
+        for (task, _), each in zip(units, rollouts, strict=True)
+    }
+    return len(thoughts)
 
 
 def test_imperfect_is_the_share_of_episodes_with_a_slip(stage: Stage) -> None:

@@ -249,6 +249,9 @@ class TasksConfig(_Section):
     """Most required parameters of a target tool."""
     max_name: Positive = 64
     """Most characters of a target tool's name; a small model copies short names better."""
+    held_out: Literal["services", "tasks"] = "services"
+    """What validation and test hold that training does not: `services`, whose tools are then unknown, or only `tasks`
+    over the same tools, as for a service of one's own."""
     sources: list[str] = []
     """Only tools of these sources, named as `paraagent catalog sources` prints them; none means all."""
     rewriter: LlmConfig = LlmConfig()

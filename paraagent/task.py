@@ -87,6 +87,8 @@ class Task(_Record):
     """The transitive closure of `hard_edges`."""
     distractors: tuple[str, ...] = ()
     """What leads astray: for each slot the tool most like its target that the search shows too, empty where none is."""
+    within: Split | None = None
+    """The split whose services its searches see; all services where it is None."""
     difficulty: float = 0.0
     """0 … 1: depth, width, how alike the tools beside the targets are, and optional parameters that lead astray."""
 

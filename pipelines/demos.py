@@ -94,7 +94,7 @@ def play_owed(units: Sequence[Unit], studio: Any, log: UnitLog, context: StageCo
     for _ in range(ROUNDS):
         lost: set[str] = set()
         with Workers(studio.open, processes) as workers:
-            for attempts in workers.run(_batches(owed, size)):
+            for attempts in workers.run(batched(owed, size)):
                 if played := [(each.key, _kept(each)) for each in attempts if not each.lost]:
                     log.add(played)
                 for each in attempts:
@@ -111,12 +111,6 @@ def play_owed(units: Sequence[Unit], studio: Any, log: UnitLog, context: StageCo
         f"{len(owed)} of {len(units)} episodes were broken off {ROUNDS} times by the endpoint: read {log.failed_path}, "
         "then run the same command again; finished episodes are kept"
     )
-
-
-def _batches(units: Sequence[Unit], size: int) -> Iterator[list[Unit]]:
-    """Slices within one split."""
-    for split in _SPLITS:
-        yield from batched([unit for unit in units if unit.task.split == split], size)
 
 
 def _kept(attempt: Attempt) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 def build(context: StageContext) -> StageResult:
-    """Run every system on the held-out tasks; evaluation searches the whole catalog, not one split.
+    """Run every system on the held-out tasks, whose searches see the whole catalog.
 
     Raises:
         RunError: there is no held-out task, or a unit failed every attempt (its errors are in the sidecar).
@@ -55,7 +55,7 @@ def build(context: StageContext) -> StageResult:
     context.progress.start(len(tasks) * len(config.systems), "episodes")
     with Catalog.open(context.inputs["catalog"] / "catalog.duckdb") as catalog:
         index = ToolIndex.load(context.inputs["catalog"] / "index", catalog)
-        env = partial(ToolEnv, catalog, index, profile.env, split=None, backends=open_backends(context, catalog))
+        env = partial(ToolEnv, catalog, index, profile.env, backends=open_backends(context, catalog))
 
         def run(owed: Sequence[Unit], policy: Policy, *told: Any) -> Coroutine[Any, Any, list[Unit]]:
             return run_units(owed, policy, env, profile.rewards, *told)

@@ -16,7 +16,7 @@ from pipelines.stage import Contract, Stage, StageContext, StageResult
 
 
 def build(context: StageContext) -> StageResult:
-    """Play, score and update, from the last checkpoint where there is one; searches see only the training split."""
+    """Play, score and update, from the last checkpoint where there is one."""
     from paraagent.catalog.store import Catalog
     from paraagent.retrieval.index import ToolIndex
     from paraagent.toolenv.env import ToolEnv
@@ -28,7 +28,7 @@ def build(context: StageContext) -> StageResult:
         index, backends = ToolIndex.load(source / "index", catalog), open_backends(context, catalog)
         report = reinforce(
             [task for task in rows if task.split == "train"],
-            partial(ToolEnv, catalog, index, profile.env, split="train", backends=backends),
+            partial(ToolEnv, catalog, index, profile.env, backends=backends),
             context.inputs["sft"] / "model",
             context.out,
             profile.rl,

@@ -38,7 +38,7 @@ def build(context: StageContext) -> StageResult:
     tasks = [task for task in rows if task.split == "validation"][: profile.sft.validation_tasks]
     with Catalog.open(source / "catalog.duckdb") as catalog:
         index, backends = ToolIndex.load(source / "index", catalog), open_backends(context, catalog)
-        env = partial(ToolEnv, catalog, index, profile.env, split="validation", backends=backends)
+        env = partial(ToolEnv, catalog, index, profile.env, backends=backends)
         report = tune(
             context.inputs["demos"] / "demos.parquet",
             context.inputs["model"] / "model",
@@ -63,8 +63,7 @@ def build(context: StageContext) -> StageResult:
 
 
 def play(tasks: Sequence[Task], env: partial[ToolEnv], context: StageContext, model: Path) -> Mapping[str, Any]:
-    """Play the validation tasks with the model in a folder, greedily; searches see only their split, for which
-    they were made.
+    """Play the validation tasks with the model in a folder, greedily.
 
     Returns `solved` and `tasks`, and of the tools that were needed (`targets`) how many searches
     found and calls used right.

@@ -61,7 +61,7 @@ def build(context: StageContext) -> StageResult:
 
 STAGE = Stage(
     name="tasks",
-    version=6,
+    version=7,
     title="Synthesise and verify tasks",
     build=build,
     inputs=("catalog",),

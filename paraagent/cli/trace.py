@@ -221,9 +221,7 @@ def _replay(home: Home, path: Path, kept: Kept, tasks: dict[str, Task], console:
     with Catalog.open(made["catalog"]) as catalog:
         index = ToolIndex.load(made["catalog"].parent / "index", catalog)
         backends = Backends.open(config, home.root / LLM_CACHE)
-        env = ToolEnv(
-            catalog, index, config, split=made["split"], backends=backends, paradigm=PARADIGMS[episode.paradigm]
-        )
+        env = ToolEnv(catalog, index, config, backends=backends, paradigm=PARADIGMS[episode.paradigm])
         again = replay(episode, task, env)
     if again.differ:
         numbers = ", ".join(map(str, again.differ))
@@ -244,7 +242,7 @@ def _task_of(episode: Episode, tasks: dict[str, Task]) -> Task:
 
 
 def _made(home: Home, path: Path, kept: Kept) -> dict[str, Any]:
-    """Catalog, settings and split that an episode was played with, from its line or from its artifact's manifest.
+    """Catalog and settings that an episode was played with, from its line or from its artifact's manifest.
 
     Raises:
         RunError: they are not known, or not at hand any more.
@@ -267,7 +265,7 @@ def _made(home: Home, path: Path, kept: Kept) -> dict[str, Any]:
 
         if catalog is None or Catalog.open(catalog).build_hash != made["catalog"]:
             raise RunError(f"The catalog that {kept.episode.episode_id} was played with is not the current one")
-        return {"catalog": catalog, "env": EnvConfig.model_validate(made["env"]), "split": None}
+        return {"catalog": catalog, "env": EnvConfig.model_validate(made["env"])}
     folder = next((parent for parent in path.parents if (parent / "manifest.json").is_file()), None)
     manifest = read_manifest(folder) if folder else None
     if manifest is None or "env" not in manifest.config or "catalog" not in manifest.inputs:
@@ -275,5 +273,4 @@ def _made(home: Home, path: Path, kept: Kept) -> dict[str, Any]:
     catalog = home.artifact("catalog", manifest.inputs["catalog"].fingerprint) / "catalog.duckdb"
     if not catalog.is_file():
         raise RunError(gone)
-    split = None if manifest.stage == "evaluate" else "train"
-    return {"catalog": catalog, "env": EnvConfig.model_validate(manifest.config["env"]), "split": split}
+    return {"catalog": catalog, "env": EnvConfig.model_validate(manifest.config["env"])}

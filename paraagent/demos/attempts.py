@@ -130,12 +130,10 @@ def play(
     demos: DemosConfig,
     rewards: RewardConfig,
 ) -> list[Attempt]:
-    """Play units that belong to one split; searches see that split's services alone."""
+    """Play units."""
     policy = TeamPolicy(model, group)
-    [split] = {unit.task.split for unit in units}
-    made = partial(env, split=split)
-    rollouts = asyncio.run(run_rollouts(policy, made, [(unit.task, unit.seed) for unit in units]))
-    tell = partial(_attempt, transcriber=transcriber, env=made(), demos=demos, rewards=rewards)
+    rollouts = asyncio.run(run_rollouts(policy, env, [(unit.task, unit.seed) for unit in units]))
+    tell = partial(_attempt, transcriber=transcriber, env=env(), demos=demos, rewards=rewards)
     return [
         tell(unit, rollout, policy.lost.get((unit.task.task_id, unit.seed), ""))
         for unit, rollout in zip(units, rollouts, strict=True)

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from paraagent.catalog.splits import split_of
 from paraagent.task import Reach, Split
-from paraagent.tasks.pool import Member, in_turn, member_need, shuffled
+from paraagent.tasks.pool import Member, in_turn, member_need, serves, shuffled
 
 if TYPE_CHECKING:
     from paraagent.catalog.store import Catalog
@@ -168,7 +167,7 @@ def _same(link: Link, other: Link) -> bool:
 
 
 def read_links(catalog: Catalog, config: TasksConfig) -> dict[Split, Links]:
-    """The links of every split; both ends of a link belong to one."""
+    """The links of every split; both ends of a link serve it."""
     members: dict[str, Member | None] = {}
     links: dict[Split, list[Link]] = defaultdict(list)
     for row in catalog.rows(_LINKABLE, [*2 * [config.sources], config.max_required, config.max_name]):
@@ -180,8 +179,8 @@ def read_links(catalog: Catalog, config: TasksConfig) -> dict[Split, Links]:
         producer, consumer = members[ends[0][0]], members[ends[1][0]]
         if producer is None or consumer is None or field.count("[]") > 1:
             continue
-        split = split_of(consumer.provider, consumer.service)
-        if split == split_of(producer.provider, producer.service):
+        both = [set(serves(end.provider, end.service, config)) for end in (producer, consumer)]
+        for split in set.intersection(*both):
             links[split].append(Link(producer.name, field, consumer.name, parameter, kind))
     known = {name: member for name, member in members.items() if member is not None}
     return {split: Links(known, chosen) for split, chosen in links.items()}

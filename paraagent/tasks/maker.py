@@ -52,6 +52,8 @@ class Job(NamedTuple):
     number: int
     """Of all jobs of a synthesis; it is what random choices derive from."""
     split: Split
+    within: Split | None
+    """The split whose services are searched; all services where it is None, as evaluation does."""
     kind: Kind
     wanted: int
     sketches: tuple[Sketch, ...] = ()
@@ -95,7 +97,7 @@ class Maker:
             sketches = enumerate(self._sketches(job, good, attempt))
             drafts = (attempt(self._task, job, sketch, place) for place, sketch in sketches)
         tasks = list(islice((task for task in drafts if task is not None), job.wanted))
-        solved = solved_by_oracle(tasks, self._catalog, self._index, self._env, restriction(job.split))
+        solved = solved_by_oracle(tasks, self._catalog, self._index, self._env)
         if not all(solved):
             rejected["the reference solution does not earn the full outcome"] += solved.count(False)
         kept = [task for task, right in zip(tasks, solved, strict=True) if right]
@@ -113,7 +115,7 @@ class Maker:
             asked = {"request": request, "slots": (), "atoms": (Atom(call="", path="", value=answer),)}
         else:
             request, need = deed(choices)
-            hits = self._search(job.split, [need])[need]
+            hits = self._search(job.within, [need])[need]
             check_unmet(need, [f"{hit.name} {self._outlines[hit.name].description}" for hit in hits])
             asked = {"request": request, "slots": (Slot(text=need, tool=""),), "atoms": ()}
         return Task(
@@ -122,6 +124,7 @@ class Maker:
             width=0,
             reach="service",
             split=job.split,
+            within=job.within,
             seed=self._choices(job, "world", place),
             calls=(),
             **asked,
@@ -129,26 +132,26 @@ class Maker:
 
     def _findable(self, job: Job, attempt: Attempt) -> list[Member]:
         """The members whose need finds them, and nothing too like them."""
-        told = self._told(job.split, job.members)
+        told = self._told(job.within, job.members)
 
         def findable(member: Member) -> Member:
-            self._check_found(job.split, member)
+            self._check_found(job.within, member)
             return member
 
         return [told[member] for member in job.members if attempt(findable, told[member])]
 
-    def _told(self, split: Split, members: Iterable[Member]) -> dict[Member, Member]:
+    def _told(self, within: Split | None, members: Iterable[Member]) -> dict[Member, Member]:
         """The members, those that their need does not find with a need that says whose service is meant."""
         known = {member: member for member in members}
-        found = self._search(split, [member.need for member in known])
+        found = self._search(within, [member.need for member in known])
         missed = [member for member in known if member.name not in [hit.name for hit in found[member.need]]]
         known |= {member: member.placed() for member in missed}
-        self._search(split, [known[member].need for member in missed])
+        self._search(within, [known[member].need for member in missed])
         return known
 
-    def _check_found(self, split: Split, member: Member, targets: Collection[str] = ()) -> None:
+    def _check_found(self, within: Split | None, member: Member, targets: Collection[str] = ()) -> None:
         self._outline([member.name])
-        check_found(self._outlines[member.name], self._hits[split, member.need], self._outlines, targets)
+        check_found(self._outlines[member.name], self._hits[within, member.need], self._outlines, targets)
 
     def _sketches(self, job: Job, good: list[Member], attempt: Attempt) -> Iterator[Sketch]:
         """What the tasks of a job may be made of; takes from `good` what turns out to be no good."""
@@ -180,7 +183,7 @@ class Maker:
 
     def _findable_sketches(self, job: Job, attempt: Attempt) -> list[Sketch]:
         """The sketches whose needs each find their tool, and nothing too like it."""
-        told = self._told(job.split, [member for sketch in job.sketches for member in sketch.members])
+        told = self._told(job.within, [member for sketch in job.sketches for member in sketch.members])
 
         def findable(sketch: Sketch) -> Sketch:
             members = tuple(told[member] for member in sketch.members)
@@ -188,7 +191,7 @@ class Maker:
             if len({member.need for member in members}) < len(names):
                 raise RejectionError("two needs are the same")
             for member in dict.fromkeys(members):
-                self._check_found(job.split, member, names)
+                self._check_found(job.within, member, names)
             return sketch._replace(members=members)
 
         return [known for sketch in job.sketches if (known := attempt(findable, sketch))]
@@ -209,6 +212,7 @@ class Maker:
             width=len(drafted.calls),
             reach=sketch.reach,
             split=job.split,
+            within=job.within,
             seed=seed,
             slots=drafted.slots,
             calls=drafted.calls,
@@ -223,7 +227,7 @@ class Maker:
 
     def _weighed(self, task: Task, tools: Mapping[str, ToolInterface]) -> Task:
         """The task with its equivalent tools; rejected where another one that is shown would do as well."""
-        found = self._search(task.split, [slot.text for slot in task.slots])
+        found = self._search(task.within, [slot.text for slot in task.slots])
         beside = {slot: [hit.name for hit in hits if hit.name not in tools] for slot, hits in found.items()}
         versions = {name: self._index.versions(name) for name in tools}
         known = self._catalog.get_many(name for names in [*beside.values(), *versions.values()] for name in names)
@@ -237,30 +241,25 @@ class Maker:
 
     def _rated(self, task: Task, tools: Mapping[str, ToolInterface]) -> Task:
         """The task with the tools that lead astray, and how hard it is."""
-        found = self._search(task.split, [slot.text for slot in task.slots])
+        found = self._search(task.within, [slot.text for slot in task.slots])
         beside = [nearest(self._outlines[slot.tool], found[slot.text], self._outlines) for slot in task.slots]
         optional = sum(len(tool.properties) - len(tool.required) for tool in tools.values())
         hard = difficulty(task, max((likeness for _, likeness in beside), default=0.0), optional)
         astray = tuple("" if name in task.targets else name for name, _ in beside)
         return task.model_copy(update={"distractors": astray, "difficulty": hard})
 
-    def _search(self, split: Split, needs: Iterable[str]) -> dict[str, list[Hit]]:
+    def _search(self, within: Split | None, needs: Iterable[str]) -> dict[str, list[Hit]]:
         """What each need finds; the outlines of all of it are known then."""
         wanted = list(dict.fromkeys(needs))
-        fresh = [need for need in wanted if (split, need) not in self._hits]
-        found = self._index.search(fresh, self._env.k, split=restriction(split))
-        self._hits.update(zip([(split, need) for need in fresh], found, strict=True))
+        fresh = [need for need in wanted if (within, need) not in self._hits]
+        found = self._index.search(fresh, self._env.k, split=within)
+        self._hits.update(zip([(within, need) for need in fresh], found, strict=True))
         self._outline(hit.name for hits in found for hit in hits)
-        return {need: self._hits[split, need] for need in wanted}
+        return {need: self._hits[within, need] for need in wanted}
 
     def _outline(self, names: Iterable[str]) -> None:
         fresh = [name for name in names if name not in self._outlines]
         self._outlines.update((name, Outline.of(tool)) for name, tool in self._catalog.get_many(fresh).items())
-
-
-def restriction(split: Split) -> Split | None:
-    """Training and validation search their own services, evaluation searches everything."""
-    return None if split == "test" else split
 
 
 def group_of(lead: Member, others: Sequence[Member], width: int, wanted: Reach) -> list[Member]:

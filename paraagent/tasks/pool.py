@@ -90,11 +90,17 @@ def read_pools(catalog: Catalog, config: TasksConfig, seed: int) -> dict[Split, 
     found: dict[tuple[Split, bool], list[Candidate]] = defaultdict(list)
     for row in catalog.rows(_POOL, [config.max_required, config.max_name, *2 * [config.sources]]):
         candidate = Candidate(*row)
-        found[split_of(candidate.provider, candidate.service), candidate.effect != "read"].append(candidate)
+        for split in serves(candidate.provider, candidate.service, config):
+            found[split, candidate.effect != "read"].append(candidate)
     return {
         split: Pool(*(_in_order(found[split, writes], rng(seed, "pool", split, writes)) for writes in (False, True)))
         for split in get_args(Split)
     }
+
+
+def serves(provider: str, service: str, config: TasksConfig) -> tuple[Split, ...]:
+    """The splits whose tasks may need tools of a service."""
+    return get_args(Split) if config.held_out == "tasks" else (split_of(provider, service),)
 
 
 def where(provider: str, service: str) -> str:

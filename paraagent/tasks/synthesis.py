@@ -1,4 +1,4 @@
-"""Synthesis: from the catalog to verified tasks, each split from its own services.
+"""Synthesis: from the catalog to verified tasks, each split from its own services or all from the same.
 
 The plan hands out jobs (`paraagent.tasks.maker`) in rounds, takes what came of them in their order, and hands out
 more until there is enough or the catalog holds no more. So the tasks are the same in any number of processes.
@@ -100,6 +100,8 @@ class _Material:
         self.config, self.seed, self.rejected = config, seed, rejected
         self._catalog = catalog
         self.pools = read_pools(catalog, config, seed)
+        self.requests: set[str] = set()
+        """Of all splits: no task is held out that is trained on."""
 
     @cached_property
     def links(self) -> dict[Split, Links]:
@@ -112,12 +114,13 @@ class _Part:
     def __init__(self, split: Split, demand: dict[Kind, int], material: _Material) -> None:
         self.split, self.demand, self.tasks = split, demand, list[Task]()
         self._material = material
+        shared = split == "test" or material.config.held_out == "tasks"
+        self._within = None if shared else split
         pool = material.pools[split]
         self._reading = _Queue(pool.reading, material.rejected)
         self._changing = _Queue(pool.changing, material.rejected)
         self._sketches: dict[Kind, Iterator[Sketch]] = {}
         self._uses: Counter[str] = Counter()
-        self._requests: set[str] = set()
 
     def jobs(self, numbers: Iterator[int]) -> Iterator[Job]:
         """The jobs of one round: enough for what is wanted, if they go as they mostly do."""
@@ -143,10 +146,10 @@ class _Part:
         """Take what came of a job."""
         self._material.rejected.update(made.rejected)
         for task in made.tasks:
-            if task.request in self._requests:
+            if task.request in self._material.requests:
                 self._material.rejected["request is asked already"] += 1
             elif self.demand.get(job.kind):
-                self._requests.add(task.request)
+                self._material.requests.add(task.request)
                 self.tasks.append(task.model_copy(update={"task_id": f"{self.split}-{len(self.tasks) + 1:05d}"}))
                 self.demand[job.kind] -= 1
         targets = {tool for task in made.tasks for tool in task.targets}
@@ -158,7 +161,7 @@ class _Part:
     def _job(self, number: int, kind: Kind, wanted: int) -> Job | None:
         """A job for so many tasks, or None where nothing is left for it now."""
         if kind.shape in TOOLLESS:
-            return Job(number, self.split, kind, wanted)
+            return Job(number, self.split, self._within, kind, wanted)
         members: list[Member] = []
         sketches: list[Sketch] = []
         width = INDEPENDENT.get(kind.shape, 1)
@@ -170,7 +173,7 @@ class _Part:
         if kind.shape not in INDEPENDENT:
             sketches = list(islice(self._fresh(kind), _SKETCHES * wanted))
         enough = members if kind.shape in INDEPENDENT else sketches
-        return Job(number, self.split, kind, wanted, tuple(sketches), tuple(members)) if enough else None
+        return Job(number, self.split, self._within, kind, wanted, tuple(sketches), tuple(members)) if enough else None
 
     def _fresh(self, kind: Kind) -> Iterator[Sketch]:
         """The sketches of a kind that are left, those with a tool that has served often enough aside."""

@@ -18,7 +18,7 @@ from paraagent.retrieval.index import Hit
 from paraagent.rewards.atoms import states
 from paraagent.rewards.score import score
 from paraagent.seeds import derive
-from paraagent.task import ReferenceCall, Split, Task
+from paraagent.task import ReferenceCall, Task
 from paraagent.tasks.facts import answerable
 from paraagent.tasks.play import does, play
 from paraagent.tasks.rejection import RejectionError
@@ -226,12 +226,10 @@ def _would_do(task: Task, calls: Sequence[ReferenceCall], tools: Mapping[str, To
         return False
 
 
-def solved_by_oracle(
-    tasks: Sequence[Task], catalog: Catalog, index: ToolIndex, env: EnvConfig, split: Split | None
-) -> list[bool]:
+def solved_by_oracle(tasks: Sequence[Task], catalog: Catalog, index: ToolIndex, env: EnvConfig) -> list[bool]:
     """Whether the reference solution, played in the real environment, earns the full outcome.
 
-    What the searches will show is read in one query first; the environments then find it in the catalog's cache.
+    What the searches will show is read at once first; the environments then find it in the catalog's cache.
     """
     from paraagent.agents.loop import run_episodes
     from paraagent.agents.oracle import OraclePolicy
@@ -239,10 +237,11 @@ def solved_by_oracle(
 
     if not tasks:
         return []
-    shown = index.search([slot.text for task in tasks for slot in task.slots], env.k, split=split)
-    catalog.get_many(hit.name for hits in shown for hit in hits)
+    for within in dict.fromkeys(task.within for task in tasks):
+        slots = [slot.text for task in tasks if task.within == within for slot in task.slots]
+        catalog.get_many(hit.name for hits in index.search(slots, env.k, split=within) for hit in hits)
     units = [(task, 0) for task in tasks]
-    episodes = asyncio.run(run_episodes(OraclePolicy(), lambda: ToolEnv(catalog, index, env.calm, split=split), units))
+    episodes = asyncio.run(run_episodes(OraclePolicy(), lambda: ToolEnv(catalog, index, env.calm), units))
     return [score(task, episode, _REWARDS).solved for task, episode in zip(tasks, episodes, strict=True)]
 
 

@@ -19,7 +19,7 @@ from paraagent.paraact.executor import Outcome, execute
 from paraagent.paraact.lifecycle import Phase, accept, after_calls, enter, plan_rule, record_plan
 from paraagent.paraact.paradigm import PARAACT, Paradigm
 from paraagent.paraact.protocol import CallBlock, ParsedTurn, SearchBlock
-from paraagent.task import Split, Task
+from paraagent.task import Task
 from paraagent.toolenv.backends import Backends
 from paraagent.toolenv.calls import CallPath
 from paraagent.toolenv.replies import (
@@ -98,20 +98,17 @@ class ToolEnv:
         index: ToolIndex,
         config: EnvConfig,
         *,
-        split: Split | None = None,
         backends: Backends | None = None,
         paradigm: Paradigm = PARAACT,
         watcher: Watcher | None = None,
     ) -> None:
-        """`split` restricts searches to the services of that split; None searches everything.
-
-        `backends` are those of `config`, opened once for all episodes of a process; None opens them here. `paradigm`
+        """`backends` are those of `config`, opened once for all episodes of a process; None opens them here. `paradigm`
         says how turns and observations are written.
 
         Raises:
             UsageError: a backend cannot be opened.
         """
-        self.catalog, self.index, self.config, self.split = catalog, index, config, split
+        self.catalog, self.index, self.config = catalog, index, config
         self.backends = backends or Backends.open(config)
         self.paradigm, self.watcher = paradigm, watcher
         self._state: _State | None = None
@@ -123,7 +120,7 @@ class ToolEnv:
         state = _State(task, seed, path, [])
         schemas: list[str] = []
         if self.paradigm.retrieves:
-            [hits] = self.index.search([task.request], self.config.k_request, split=self.split)
+            [hits] = self.index.search([task.request], self.config.k_request, split=task.within)
             tools = self.catalog.get_many([hit.name for hit in hits]).values()
             schemas, shown = schema_lines(self.paradigm, tools, self.config)
             state.opening = (Search(query=task.request, hits=shown),)
@@ -271,7 +268,8 @@ class ToolEnv:
     def _searches(self, blocks: Mapping[int, SearchBlock]) -> dict[int, Reply]:
         if not blocks:
             return {}
-        found = self.index.search([block.need for block in blocks.values()], self.config.k, split=self.split)
+        within = self._running().task.within
+        found = self.index.search([block.need for block in blocks.values()], self.config.k, split=within)
         tools = (self.catalog.get_many([hit.name for hit in hits]).values() for hits in found)
         return {
             number: search_reply(self.paradigm, block, each, self.config)

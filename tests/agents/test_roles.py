@@ -58,7 +58,7 @@ class Recorded(ScriptedTeam):
 
 @pytest.fixture(scope="module")
 def env(tiny_catalog: Catalog, tiny_index: ToolIndex) -> Env:
-    return partial(ToolEnv, tiny_catalog, tiny_index, EnvConfig(), split="test")
+    return partial(ToolEnv, tiny_catalog, tiny_index, EnvConfig())
 
 
 @pytest.fixture(scope="module")

@@ -52,13 +52,8 @@ class Stage:
         plain: bool = False,
     ) -> list[Rollout]:
         config = demo_env(EnvConfig(), DemosConfig(fault_rate=fault_rate))
-        made: dict[int, Rollout] = {}
-        for split in {task.split for task, _ in units}:
-            places = [place for place, (task, _) in enumerate(units) if task.split == split]
-            policy = TeamPolicy(ScriptedTeam(imperfect, plain), group)
-            env = partial(ToolEnv, self.catalog, self.index, config, split=split)
-            made |= zip(places, asyncio.run(run_rollouts(policy, env, [units[place] for place in places])), strict=True)
-        return [made[place] for place in range(len(units))]
+        policy = TeamPolicy(ScriptedTeam(imperfect, plain), group)
+        return asyncio.run(run_rollouts(policy, partial(ToolEnv, self.catalog, self.index, config), units))
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from paraagent.agents.roles import EndpointTeam
 from paraagent.agents.script import ScriptedTeam
 from paraagent.agents.team import Question, RoleModel
 from paraagent.agents.transcript import Transcriber
+from paraagent.catalog.splits import split_of
 from paraagent.catalog.store import Catalog
 from paraagent.config import DemosConfig, EnvConfig, LlmConfig, RewardConfig
 from paraagent.demos.attempts import Attempt, Studio, Unit, demo_env, fault, open_team, plan_units, play
@@ -247,7 +248,13 @@ def test_what_the_model_could_not_say_is_not_owed(units: list[Unit], at_play: Pl
     assert (attempt.reason, attempt.lost) == ("broken off: the Planner gave nothing that can be used", "")
 
 
-def test_units_of_two_splits_are_not_played_together(tasks: list[Task], at_play: Play) -> None:
-    both = [next(task for task in tasks if task.split == split) for split in ("train", "validation")]
-    with pytest.raises(ValueError, match="too many values to unpack"):
-        at_play(plan_units(both, 1, 0))
+def test_searches_of_a_unit_see_the_services_of_its_split(
+    tasks: list[Task], at_play: Play, tiny_catalog: Catalog
+) -> None:
+    units = plan_units([task for task in tasks if task.slots and task.split != "test"], 1, 0)
+    assert units
+    for unit, attempt in zip(units, at_play(units), strict=True):
+        names = [name for search in episode_of(attempt).searches for name in search.hits]
+        found = tiny_catalog.get_many(names).values()
+        assert found
+        assert {split_of(tool.provider, tool.service) for tool in found} == {unit.task.split}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from paraagent.config import EnvConfig, TasksConfig
 from paraagent.progress import Quiet
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.atoms import states
+from paraagent.task import Split
 from paraagent.tasks.synthesis import Synthesis, synthesise
 from paraagent.tasks.verify import MOST_WORDS
 from tests.toolenv.interfaces import tool
@@ -107,6 +109,27 @@ def test_every_tool_belongs_to_the_split_of_its_task(made: Synthesis, world: tup
     for task in made.tasks:
         for found in world[0].get_many(task.targets).values():
             assert split_of(found.provider, found.service) == task.split
+
+
+def test_training_and_validation_search_their_own_services_and_evaluation_all(made: Synthesis) -> None:
+    assert {(task.split, task.within) for task in made.tasks} == {
+        ("train", "train"),
+        ("validation", "validation"),
+        ("test", None),
+    }
+
+
+def test_held_out_tasks_may_need_tools_that_training_needs(world: tuple[Catalog, ToolIndex]) -> None:
+    config = CONFIG.model_copy(update={"held_out": "tasks", "shapes": CONFIG.shapes | {"no-tool": 0.2}})
+    made = synthesise(*world, config, EnvConfig(), seed=3)
+    used = {
+        split: {name for task in made.tasks if task.split == split for name in task.targets}
+        for split in get_args(Split)
+    }
+    assert used["test"] & used["train"]
+    assert used["validation"] & used["train"]
+    assert {task.within for task in made.tasks} == {None}
+    assert len({task.request for task in made.tasks}) == len(made.tasks) == 40
 
 
 def test_every_request_is_short_and_carries_slots_and_arguments_but_no_answer(made: Synthesis) -> None:

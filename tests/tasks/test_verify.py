@@ -58,10 +58,8 @@ def test_a_good_task_passes_every_check(tracker: ToolInterface, tiny_catalog: Ca
     task = parcel(tracker)
     check_request(task)
     check_answer(task, {NAME: tracker}, EnvConfig())
-    assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig(), None) == [True]
-    assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig(fault_rate=1.0, latency="fixed"), None) == [
-        True
-    ]
+    assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig()) == [True]
+    assert solved_by_oracle([task], tiny_catalog, tiny_index, EnvConfig(fault_rate=1.0, latency="fixed")) == [True]
 
 
 def test_an_answer_that_stands_in_the_request_is_rejected(tracker: ToolInterface) -> None:
@@ -107,7 +105,7 @@ def test_a_reference_that_does_not_find_its_tool_earns_nothing(
     tracker: ToolInterface, tiny_catalog: Catalog, tiny_index: ToolIndex
 ) -> None:
     wrong = parcel(tracker, calls=(ReferenceCall(id="c1", tool=NAME, arguments={"number": "278418"}),))
-    assert solved_by_oracle([wrong], tiny_catalog, tiny_index, EnvConfig(), None) == [False]
+    assert solved_by_oracle([wrong], tiny_catalog, tiny_index, EnvConfig()) == [False]
 
 
 def outline(name: str, description: str, effect: str = "read", needs: str = "id", takes: str = "id") -> Outline:

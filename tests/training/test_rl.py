@@ -30,7 +30,7 @@ CONFIG = RlConfig(updates=2, prompts=2, generations=2, learning_rate=1e-3)
 
 @pytest.fixture(scope="module")
 def env(tiny_catalog: Catalog, tiny_index: ToolIndex, small_env: EnvConfig) -> Callable[[], ToolEnv]:
-    return partial(ToolEnv, tiny_catalog, tiny_index, small_env, split="train")
+    return partial(ToolEnv, tiny_catalog, tiny_index, small_env)
 
 
 def _varied(task: Task, episode: Any, config: RewardConfig) -> Rewards:

@@ -7,7 +7,7 @@ more until there is enough or the catalog holds no more. So the tasks are the sa
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, NamedTuple, get_args
@@ -34,8 +34,8 @@ _SKETCHES = 5
 """Sketches that a job is given for each task of calls that hang together."""
 _MEMBERS, _MEMBERS_AGAIN = 6, 2
 """Tools that a job is given for each independent call: those that were never tried, and those that did well before."""
-_SERVES, _TRIES = 6, 18
-"""Independent calls that one tool may serve, with other arguments, and jobs that it may be given to."""
+_SERVES, _TRIES = 6, 3
+"""Independent calls that one tool of many may serve, and jobs for each of them that it may be given to."""
 _MOST_USES = 40
 """Sketches in which one tool may stand; many services can be entered through one list only."""
 
@@ -114,13 +114,21 @@ class _Part:
     def __init__(self, split: Split, demand: dict[Kind, int], material: _Material) -> None:
         self.split, self.demand, self.tasks = split, demand, list[Task]()
         self._material = material
-        shared = split == "test" or material.config.held_out == "tasks"
-        self._within = None if shared else split
+        self._few = material.config.held_out == "tasks"
+        self._within = None if split == "test" or self._few else split
         pool = material.pools[split]
-        self._reading = _Queue(pool.reading, material.rejected)
-        self._changing = _Queue(pool.changing, material.rejected)
+        self._reading, self._changing = (
+            _Queue(tools, material.rejected, self._serves(tools)) for tools in (pool.reading, pool.changing)
+        )
         self._sketches: dict[Kind, Iterator[Sketch]] = {}
         self._uses: Counter[str] = Counter()
+
+    def _serves(self, tools: Sequence[Candidate]) -> int:
+        """Independent calls that each of these tools may serve: of a service of one's own, as many as it takes."""
+        if not self._few:
+            return _SERVES
+        calls = sum(INDEPENDENT.get(kind.shape, 1) * number for kind, number in self.demand.items())
+        return max(_SERVES, 2 * calls // max(1, len(tools)))
 
     def jobs(self, numbers: Iterator[int]) -> Iterator[Job]:
         """The jobs of one round: enough for what is wanted, if they go as they mostly do."""
@@ -181,8 +189,12 @@ class _Part:
             links = self._material.links.get(self.split)
             choices = rng(self._material.seed, self.split, "sketches", *kind)
             found = links.sketches(kind.shape, writing=kind.writes, choices=choices) if links else iter(())
-            self._sketches[kind] = filter(self._may_serve, found)
+            self._sketches[kind] = self._again(list(found), kind) if self._few else filter(self._may_serve, found)
         return self._sketches[kind]
+
+    def _again(self, found: list[Sketch], kind: Kind) -> Iterator[Sketch]:
+        """These sketches as often as it takes; every task has values and words of its own."""
+        return iter(found * -(-_SKETCHES * self.demand[kind] // max(1, len(found))))
 
     def _may_serve(self, sketch: Sketch) -> bool:
         names = {member.name for member in sketch.members}
@@ -209,9 +221,11 @@ class _Part:
 class _Queue:
     """Tools to be asked for alone; where there are few, they come up again."""
 
-    def __init__(self, candidates: Iterable[Candidate], rejected: Counter[str]) -> None:
+    def __init__(self, candidates: Iterable[Candidate], rejected: Counter[str], serves: int) -> None:
+        """`serves`: independent calls that one tool may serve, with other arguments."""
         self._waiting, self._rejected = deque[Candidate | Member](candidates), rejected
         self._again: list[Member] = []
+        self._serves = serves
         self._tried, self._served = Counter[str](), Counter[str]()
         self.exhausted = False
         self.rate = _MEMBERS
@@ -233,7 +247,7 @@ class _Queue:
     def give_back(self, member: Member, served: bool) -> None:
         """A tool that did well in a job, and whether it came to serve."""
         self._served[member.name] += served
-        if self._served[member.name] < _SERVES and self._tried[member.name] < _TRIES:
+        if self._served[member.name] < self._serves and self._tried[member.name] < _TRIES * self._serves:
             self._again.append(member)
 
     def refill(self) -> None:

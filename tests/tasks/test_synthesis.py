@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -16,7 +16,6 @@ from paraagent.config import EnvConfig, TasksConfig
 from paraagent.progress import Quiet
 from paraagent.retrieval.index import ToolIndex, build_index
 from paraagent.rewards.atoms import states
-from paraagent.task import Split
 from paraagent.tasks.synthesis import Synthesis, synthesise
 from paraagent.tasks.verify import MOST_WORDS
 from tests.toolenv.interfaces import tool
@@ -119,17 +118,21 @@ def test_training_and_validation_search_their_own_services_and_evaluation_all(ma
     }
 
 
-def test_held_out_tasks_may_need_tools_that_training_needs(world: tuple[Catalog, ToolIndex]) -> None:
-    config = CONFIG.model_copy(update={"held_out": "tasks", "shapes": CONFIG.shapes | {"no-tool": 0.2}})
-    made = synthesise(*world, config, EnvConfig(), seed=3)
-    used = {
-        split: {name for task in made.tasks if task.split == split for name in task.targets}
-        for split in get_args(Split)
-    }
-    assert used["test"] & used["train"]
-    assert used["validation"] & used["train"]
+def test_one_service_gives_tasks_to_every_split_where_only_tasks_are_held_out(
+    tmp_path: Path, write_catalog: WriteCatalog
+) -> None:
+    tools = [made_up("rail", thing) for thing in THINGS[:4]]
+    path = write_catalog(
+        tmp_path / "catalog.duckdb", [replace(tool, provider="rail.example", service="rail") for tool in tools]
+    )
+    build_index(path, tmp_path / "index")
+    own, index = Catalog.open(path), ToolIndex.load(tmp_path / "index")
+    assert len({task.split for task in synthesise(own, index, CONFIG, EnvConfig(), seed=3).tasks}) == 1
+
+    made = synthesise(own, index, CONFIG.model_copy(update={"held_out": "tasks"}), EnvConfig(), seed=3)
+    assert Counter(task.split for task in made.tasks) == {"train": 30, "validation": 4, "test": 6}
     assert {task.within for task in made.tasks} == {None}
-    assert len({task.request for task in made.tasks}) == len(made.tasks) == 40
+    assert len({task.request for task in made.tasks}) == len(made.tasks)
 
 
 def test_every_request_is_short_and_carries_slots_and_arguments_but_no_answer(made: Synthesis) -> None:

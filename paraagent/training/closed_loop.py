@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import torch
 from transformers import TrainerCallback
 
-from paraagent.files import read_lines, write_lines
+from paraagent.files import read_lines, write_json, write_lines
 from paraagent.progress import Progress
 
 Play = Callable[[Path], Mapping[str, Any]]
@@ -34,12 +35,13 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
             play: plays the validation tasks.
             times: how often, evenly spread; the last time at the end.
             save: writes the weights of this moment to a folder, as they would be published.
-            folder: where the checkpoints are; `validation.jsonl` and `best-STEP` stand beside them.
+            folder: where the checkpoints are; `validation.jsonl`, `seconds.json` (of training up to the last
+                checkpoint) and `best-STEP` stand beside them.
             progress: told what each playing showed.
         """
         self.play, self.times, self.save, self.folder = play, times, save, folder
         self.progress = progress
-        self.log = folder / "validation.jsonl"
+        self.log, self.clock = folder / "validation.jsonl", folder / "seconds.json"
         self.rows: list[dict[str, Any]] = []
         """One a playing: `step`, `seconds` of training before it, and what `play` returned."""
         self._seconds, self._since = 0.0, time.monotonic()
@@ -58,7 +60,7 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.rows = [row for row in read_lines(self.log) if row["step"] <= state.global_step]
-        self._seconds = self.rows[-1]["seconds"] if self.rows else 0.0
+        self._seconds = orjson.loads(self.clock.read_bytes()) if state.global_step and self.clock.is_file() else 0.0
         self._since = time.monotonic()
         self._play_at(state)
 
@@ -67,6 +69,9 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        now = time.monotonic()
+        self._seconds, self._since = self._seconds + now - self._since, now
+        write_json(self.clock, self._seconds)
         self._play_at(state)
 
     def _planned(self, steps: int) -> set[int]:
@@ -76,7 +81,6 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
         step = state.global_step
         if step not in self._planned(state.max_steps) or any(row["step"] == step for row in self.rows):
             return
-        self._seconds += time.monotonic() - self._since
         self.progress.message(f"step {step}: playing validation tasks")
         weights = self.folder / f"best-{step}"
         # What is drawn by chance afterwards must not depend on whether this was played now or before a kill.

@@ -87,7 +87,10 @@ def test_a_run_that_breaks_off_while_it_plays_ends_in_the_same_bytes(
     with pytest.raises(KeyboardInterrupt):
         tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet(), Player(interrupt=at))
     again = Player()
-    assert tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet(), again).best_step == 10
+    resumed = tune(demos_file, tiny_model_dir, tmp_path, CONFIG, 5, Quiet(), again)
+    assert resumed.best_step == 10
+    times = [row["seconds"] for row in resumed.validation]
+    assert 0 < times[0] <= times[1] <= times[2]
     assert again.played == [5, 10, 15][at - 1 :]
     for name in ("model/model.safetensors", "log.jsonl", "validation.jsonl"):
         assert sha256_file(tmp_path / name) == sha256_file(out / name)

@@ -45,6 +45,8 @@ class MachineConfig(_Section):
 
     processes: int = Field(default=0, ge=0)
     """Worker processes; 0 means one a core."""
+    training_processes: Positive = 1
+    """Processes that share the demonstrations of each step of fine-tuning, one a GPU where there are GPUs."""
     threads: int = Field(default=0, ge=0)
     """Threads of one matrix product; 0 leaves it to the libraries. A tiny model is faster with one."""
     dispatch: Literal["process", "workers"] = "process"

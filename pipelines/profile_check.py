@@ -24,7 +24,7 @@ _STATE = ("weights", "gradients", "optimizer")
 
 
 class Batch(NamedTuple):
-    """What one step of the optimizer learns from. Training runs in one process, on one GPU."""
+    """What one step of the optimizer learns from."""
 
     micro_batch: int
     """Episodes in one forward pass."""
@@ -139,9 +139,10 @@ def _context(profile: Profile, model: Architecture) -> int:
 
 def _memory(profile: Profile, model: Architecture) -> dict[str, Memory]:
     sft, rl, context = profile.sft, profile.rl, _context(profile, model)
+    processes = profile.machine.training_processes
     episodes, reference = rl.prompts * rl.generations, rl.beta > 0
     return {
-        "fine-tuning": tuning(model, sft.micro_batch * sft.max_length, sft.frozen_layers, sft.lora_rank),
+        "fine-tuning": tuning(model, sft.micro_batch * sft.max_length, sft.frozen_layers, sft.lora_rank, processes),
         "rollouts": playing(model, episodes, context, rl.frozen_layers, reference),
         "updates": reinforcing(model, context, rl.frozen_layers, reference),
     }
@@ -149,15 +150,16 @@ def _memory(profile: Profile, model: Architecture) -> dict[str, Memory]:
 
 def _batches(profile: Profile, model: Architecture | None) -> dict[str, Batch]:
     sft, rl = profile.sft, profile.rl
-    accumulation, demos = max(1, sft.batch_size // sft.micro_batch), min(sft.max_demos, _demos(profile))
+    processes, demos = profile.machine.training_processes, min(sft.max_demos, _demos(profile))
+    accumulation = max(1, sft.batch_size // (sft.micro_batch * processes))
     episodes = rl.prompts * rl.generations
     return {
         "fine-tuning": Batch(
             micro_batch=sft.micro_batch,
             accumulation=accumulation,
-            processes=1,
-            tokens=sft.micro_batch * accumulation * sft.max_length,
-            steps=math.ceil(math.ceil(demos / sft.micro_batch) / accumulation),
+            processes=processes,
+            tokens=sft.micro_batch * accumulation * processes * sft.max_length,
+            steps=math.ceil(math.ceil(demos / (sft.micro_batch * processes)) / accumulation),
             trained=model.trained(sft.frozen_layers, sft.lora_rank) if model else 0,
         ),
         "updates": Batch(
@@ -225,12 +227,14 @@ def _fit(work: str, memory: Memory, gpu: int) -> Finding:
 def _contradictions(profile: Profile, model: Architecture | None) -> Iterator[Finding]:
     """Settings that cannot all be meant (`wrong`), and those that together do what few expect (`note`)."""
     sft, rl, env, demos, tasks = profile.sft, profile.rl, profile.env, profile.demos, profile.tasks
-    learned = sft.micro_batch * max(1, sft.batch_size // sft.micro_batch)
+    processes = profile.machine.training_processes
+    learned = sft.micro_batch * processes * max(1, sft.batch_size // (sft.micro_batch * processes))
     if learned != sft.batch_size:
         yield Finding(
             "sft.batch_size",
             "wrong",
-            f"{sft.batch_size} is no multiple of sft.micro_batch = {sft.micro_batch}",
+            f"{sft.batch_size} is no multiple of sft.micro_batch = {sft.micro_batch}"
+            + (f" in {processes} processes" if processes > 1 else ""),
             f"a step would learn from {learned}: set it to {learned}",
         )
     if model:

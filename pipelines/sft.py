@@ -47,6 +47,7 @@ def build(context: StageContext) -> StageResult:
             context.seed("sft"),
             context.progress,
             partial(play, tasks, env, context) if tasks else None,
+            profile.machine.training_processes,
         )
     write_card(context.out / "model", report, profile, {name: path.name for name, path in context.inputs.items()})
     return StageResult(

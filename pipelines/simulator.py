@@ -47,8 +47,8 @@ def build(context: StageContext) -> StageResult:
     write_pairs(learned.taken, out / "pairs.parquet")
     write_pairs(held_out.taken, out / "held_out.parquet")
     if not (out / "model").exists():
-        config = context.profile.simulator.sft
-        tune(out / "pairs.parquet", base, out, config, derive(seed, "sft"), context.progress)
+        config, processes = context.profile.simulator.sft, context.profile.machine.training_processes
+        tune(out / "pairs.parquet", base, out, config, derive(seed, "sft"), context.progress, None, processes)
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     another = derive(seed, "another world")
     answers = {

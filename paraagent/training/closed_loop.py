@@ -23,7 +23,22 @@ Play = Callable[[Path], Mapping[str, Any]]
 """Plays validation tasks with the model in a folder; returns at least `solved` and `tasks`, both counts."""
 
 
-class ClosedLoop(TrainerCallback):  # type: ignore[misc]
+class Planned(TrainerCallback):  # type: ignore[misc]
+    """Has a checkpoint written at the steps where validation tasks are played: in every process of a training."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step in self.steps(state.max_steps):
+            control.should_save = True
+
+    def steps(self, last: int) -> set[int]:
+        """Evenly spread, the last one at the end."""
+        return {round(last * (place + 1) / self.times) for place in range(self.times)} - {0}
+
+
+class ClosedLoop(Planned):
     """Plays at the planned steps, each behind a checkpoint, and keeps the best weights in a folder of their own.
 
     A kill while it plays costs that playing alone: the run goes on from the checkpoint and plays again.
@@ -39,7 +54,8 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
                 checkpoint) and `best-STEP` stand beside them.
             progress: told what each playing showed.
         """
-        self.play, self.times, self.save, self.folder = play, times, save, folder
+        super().__init__(times)
+        self.play, self.save, self.folder = play, save, folder
         self.progress = progress
         self.log, self.clock = folder / "validation.jsonl", folder / "seconds.json"
         self.rows: list[dict[str, Any]] = []
@@ -64,22 +80,15 @@ class ClosedLoop(TrainerCallback):  # type: ignore[misc]
         self._since = time.monotonic()
         self._play_at(state)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step in self._planned(state.max_steps):
-            control.should_save = True
-
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         now = time.monotonic()
         self._seconds, self._since = self._seconds + now - self._since, now
         write_json(self.clock, self._seconds)
         self._play_at(state)
 
-    def _planned(self, steps: int) -> set[int]:
-        return {round(steps * (place + 1) / self.times) for place in range(self.times)} - {0}
-
     def _play_at(self, state: Any) -> None:
         step = state.global_step
-        if step not in self._planned(state.max_steps) or any(row["step"] == step for row in self.rows):
+        if step not in self.steps(state.max_steps) or any(row["step"] == step for row in self.rows):
             return
         self.progress.message(f"step {step}: playing validation tasks")
         weights = self.folder / f"best-{step}"

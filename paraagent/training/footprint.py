@@ -1,7 +1,7 @@
 """What training and playing take on a GPU, by arithmetic alone.
 
-As it is done here: weights in float32 under bfloat16 autocast, AdamW, no activation checkpointing, one process on one
-GPU, attention that never holds its square, logits only where the model wrote, and a copy in bfloat16 that plays.
+As it is done here: weights in float32 under bfloat16 autocast, AdamW, no activation checkpointing, one GPU a
+process, attention that never holds its square, logits only where the model wrote, and a copy in bfloat16 that plays.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class Memory(NamedTuple):
         return sum(self)
 
 
-def tuning(model: Architecture, tokens: int, frozen_layers: int = 0, lora_rank: int = 0) -> Memory:
-    """Supervised fine-tuning on micro-batches of `tokens` tokens."""
-    return _backward(model, tokens, frozen_layers, lora_rank, TUNED_LOGIT)
+def tuning(model: Architecture, tokens: int, frozen_layers: int = 0, lora_rank: int = 0, processes: int = 1) -> Memory:
+    """Supervised fine-tuning on micro-batches of `tokens` tokens, in one of `processes`."""
+    alone = _backward(model, tokens, frozen_layers, lora_rank, TUNED_LOGIT)
+    # Where processes add up their gradients, those travel in buckets of their own.
+    return alone._replace(gradients=2 * alone.gradients) if processes > 1 else alone
 
 
 def reinforcing(model: Architecture, tokens: int, frozen_layers: int, reference: bool) -> Memory:

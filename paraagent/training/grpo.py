@@ -64,7 +64,7 @@ class DecoupledTrainer(GRPOTrainer):  # type: ignore[misc]
                 chosen[-logits_to_keep:] &= self._own[row]
             ids, kept = input_ids[row][here][None], chosen[here][None]
             with self.accelerator.autocast():
-                logits = predicting(self.accelerator.unwrap_model(model), ids, kept) / self.temperature
+                logits = predicting(model, ids, kept) / self.temperature
             known = torch.log_softmax(logits, -1)
             own = known.gather(-1, ids[kept][:, None])[:, 0]
             entropy = -(known.exp() * known).sum(-1).detach()

@@ -17,7 +17,7 @@ def predicting(
     """Logits of the positions that predict the `chosen` tokens, shape (number chosen, vocabulary), row by row.
 
     Args:
-        model: a causal language model of transformers, not wrapped.
+        model: a causal language model of transformers.
         input_ids: shape (rows, columns). Padding may stand on the right only: a causal model then needs no mask, since
             what comes later changes nothing before it.
         position_ids: the shape of `input_ids`, where a row holds several episodes: each counts from 0, and none looks
@@ -30,7 +30,7 @@ def predicting(
         # Padding counts on, as part of the last episode: a row with one episode then needs no mask at all.
         after = position_ids[:, -1:] + torch.arange(1, room + 1, device=position_ids.device)
         position_ids = torch.cat([position_ids, after], 1)
-    hidden = model.get_decoder()(input_ids=padded, position_ids=position_ids, use_cache=False).last_hidden_state
-    before = pad(chosen[:, 1:], (0, hidden.shape[1] - chosen.shape[1] + 1))
-    logits: torch.Tensor = model.get_output_embeddings()(hidden[before])
+    before = pad(chosen[:, 1:], (0, room + 1))
+    told = model(input_ids=padded, position_ids=position_ids, use_cache=False, logits_to_keep=before)
+    logits: torch.Tensor = told.logits
     return logits.float()

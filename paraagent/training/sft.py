@@ -20,16 +20,19 @@ from paraagent.agents.transcript import Transcriber
 from paraagent.config import SftConfig
 from paraagent.errors import RunError
 from paraagent.files import sha256_file, write_lines
-from paraagent.progress import Progress
+from paraagent.progress import Progress, Quiet
 from paraagent.seeds import rng
 from paraagent.training.adapters import save_adapters, with_adapters
 from paraagent.training.checkpoints import claim, last_checkpoint, logged_history
 from paraagent.training.pretrained import save_model
+from paraagent.training.spread import spread
 
 if TYPE_CHECKING:
-    from paraagent.training.closed_loop import Play
+    from paraagent.training.closed_loop import ClosedLoop, Play
 
 CHECKPOINTS = "checkpoints"
+_WAIT = 86_400
+"""Seconds that the other processes wait while one plays validation tasks."""
 _LOG = {
     "loss": "loss",
     "mean_token_accuracy": "token_accuracy",
@@ -57,18 +60,73 @@ class SftReport(NamedTuple):
     """The step whose weights are the result."""
 
 
+class _Inputs(NamedTuple):
+    """What every process of a training is given."""
+
+    demos: Path
+    model: Path
+    out: Path
+    config: SftConfig
+    seed: int
+    processes: int
+    resume: Path | None
+    """The checkpoint to go on from."""
+    plays: bool
+    """Whether validation tasks are played along the way."""
+
+
+class _Trained(NamedTuple):
+    """What a process holds at the end of a training."""
+
+    trainer: Any
+    tokenizer: Any
+    loop: ClosedLoop | None
+    tokens: int
+    demos: int
+    left_out: dict[str, int]
+
+
 def tune(
-    demos: Path, model: Path, out: Path, config: SftConfig, seed: int, progress: Progress, play: Play | None = None
+    demos: Path,
+    model: Path,
+    out: Path,
+    config: SftConfig,
+    seed: int,
+    progress: Progress,
+    play: Play | None = None,
+    processes: int = 1,
 ) -> SftReport:
     """Tune the model in folder `model` on `demos` (Parquet).
 
     Writes `out/model`, `out/log.jsonl`, and `out/validation.jsonl` where `play` plays validation tasks. With LoRA the
     adapters are added to the weights, and stand in `out/model/adapter` too, as peft loads them onto the base model.
+    `processes` share the demonstrations of each step: the result is that of one process within rounding.
 
     Raises:
         RunError: no demonstration fits `max_length`, the loss is no number any more, a checkpoint cannot be written, or
             `out` holds checkpoints of another run.
     """
+    folder = out / CHECKPOINTS
+    claim(folder, _made_by(demos, model, config, seed, processes))
+    plays = play is not None and config.validations > 0
+    given = _Inputs(demos, model, out, config, seed, processes, last_checkpoint(folder), plays)
+    with spread(processes, _train, given):
+        done = _train(given, progress, play)
+    losses = [entry["loss"] for entry in done.trainer.state.log_history if "loss" in entry]
+    steps = done.trainer.state.global_step
+    best_step, validation = (done.loop.best_step, done.loop.rows) if done.loop else (steps, [])
+    if done.loop:
+        untimed = ({name: value for name, value in row.items() if name != "seconds"} for row in validation)
+        write_lines(out / "validation.jsonl", untimed)
+        _publish(done.loop.best, out / "model")
+    else:
+        _save(done.trainer, done.tokenizer, out / "model")
+    shutil.rmtree(folder, ignore_errors=True)
+    return SftReport(done.demos, done.left_out, steps, done.tokens, losses[0], losses[-1], validation, best_step)
+
+
+def _train(given: _Inputs, progress: Progress | None = None, play: Play | None = None) -> _Trained:
+    """One process of a training; without `progress` one that computes along."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
     from datasets import Dataset
@@ -76,12 +134,13 @@ def tune(
     from trl import SFTConfig
 
     from paraagent.training.callback import Reporter
-    from paraagent.training.closed_loop import ClosedLoop
+    from paraagent.training.closed_loop import ClosedLoop, Planned
     from paraagent.training.sft_trainer import LabelledTrainer
 
     disable_progress_bar()
+    demos, model, out, config, seed, processes, resume, plays = given
+    shown, progress = progress is not None, progress or Quiet()
     folder = out / CHECKPOINTS
-    claim(folder, _made_by(demos, model, config, seed))
     loaded = load_language_model(model, training=True, frozen_layers=0 if config.lora_rank else config.frozen_layers)
     rows, left_out = _tokenised(_read(demos), Transcriber(loaded.tokenizer), config, seed)
     if not rows:
@@ -98,7 +157,7 @@ def tune(
     arguments = SFTConfig(
         output_dir=str(folder),
         per_device_train_batch_size=config.micro_batch,
-        gradient_accumulation_steps=max(1, config.batch_size // config.micro_batch),
+        gradient_accumulation_steps=max(1, config.batch_size // (config.micro_batch * processes)),
         num_train_epochs=config.epochs,
         learning_rate=config.learning_rate,
         lr_scheduler_type="cosine",
@@ -116,43 +175,37 @@ def tune(
         report_to="none",
         seed=seed % 2**32,
         dataloader_pin_memory=False,
+        ddp_find_unused_parameters=False,
+        ddp_timeout=_WAIT,
     )
     trainer = LabelledTrainer(
         model=network,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
         processing_class=loaded.tokenizer,
-        callbacks=[Reporter(progress, "steps", out / "log.jsonl", _LOG)],
+        callbacks=[Reporter(progress, "steps", out / "log.jsonl", _LOG)] if shown else [],
     )
     quiet_trainer(trainer)
     loop = None
-    if play and config.validations:
+    if play and plays:
         loop = ClosedLoop(play, config.validations, partial(_save, trainer, loaded.tokenizer), folder, progress)
         trainer.add_callback(loop)
-    resume = last_checkpoint(folder)
+    elif plays:
+        trainer.add_callback(Planned(config.validations))
     if resume:
         trainer.tokens_seen = int(logged_history(resume)[-1]["num_tokens"])
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)
-    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    steps = trainer.state.global_step
-    best_step, validation = (loop.best_step, loop.rows) if loop else (steps, [])
-    if loop:
-        untimed = ({name: value for name, value in row.items() if name != "seconds"} for row in validation)
-        write_lines(out / "validation.jsonl", untimed)
-        _publish(loop.best, out / "model")
-    else:
-        _save(trainer, loaded.tokenizer, out / "model")
-    shutil.rmtree(folder, ignore_errors=True)
     tokens = sum(len(row["input_ids"]) for row in rows)
-    return SftReport(len(rows), left_out, steps, tokens, losses[0], losses[-1], validation, best_step)
+    return _Trained(trainer, loaded.tokenizer, loop, tokens, len(rows), left_out)
 
 
-def _made_by(demos: Path, model: Path, config: SftConfig, seed: int) -> dict[str, Any]:
+def _made_by(demos: Path, model: Path, config: SftConfig, seed: int, processes: int) -> dict[str, Any]:
     """What decides every byte of a run, on one machine."""
     weights = sorted(model.glob("*.safetensors"))
     return {
         **{f"sft.{name}": value for name, value in config.model_dump(mode="json").items()},
         "seed": seed,
+        "processes": processes,
         "demonstrations": sha256_file(demos)[:12],
         "model": " ".join(sha256_file(path)[:12] for path in weights),
     }

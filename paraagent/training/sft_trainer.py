@@ -50,10 +50,11 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
         chosen[:, 0] = False
         targets = inputs["labels"][chosen]
         with self.accelerator.autocast():
-            unwrapped = self.accelerator.unwrap_model(model)
-            logits = predicting(unwrapped, inputs["input_ids"], chosen, inputs["position_ids"])
+            logits = predicting(model, inputs["input_ids"], chosen, inputs["position_ids"])
         share = len(targets) if num_items_in_batch is None else num_items_in_batch
-        loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share
+        # Gradients are averaged over processes, and `share` counts the labels of all of them.
+        processes = self.accelerator.num_processes
+        loss: torch.Tensor = cross_entropy(logits, targets, reduction="sum") / share * processes
         if not torch.isfinite(loss):
             # These weights are what the last step left; the checkpoint before them has been learned on from.
             rmtree(Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}", ignore_errors=True)
@@ -61,8 +62,9 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
                 f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the learning rate; "
                 "the last checkpoint before that is kept"
             )
-        self.tokens_seen += inputs["input_ids"].numel()
-        accuracy = (logits.argmax(-1) == targets).float().mean()
-        self._metrics["train"]["mean_token_accuracy"].append(accuracy.item())
+        right = (logits.argmax(-1) == targets).float().mean()
+        seen = torch.tensor(inputs["input_ids"].numel(), device=right.device)
+        self.tokens_seen += int(self.accelerator.reduce(seen, "sum"))
+        self._metrics["train"]["mean_token_accuracy"].append(self.accelerator.reduce(right, "mean").item())
         self._metrics["train"]["num_tokens"] = [self.tokens_seen]
         return (loss, {"logits": logits}) if return_outputs else loss

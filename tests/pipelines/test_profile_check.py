@@ -54,12 +54,24 @@ def test_a_batch_is_micro_batch_times_passes_and_the_last_one_of_an_epoch_may_be
     assert (batch.episodes, batch.tokens, batch.steps) == (8, 800, 3)
 
 
+def test_processes_share_a_step_and_hold_their_gradients_twice(home: Home) -> None:
+    changes = ["sft.batch_size=8", "sft.micro_batch=2", "sft.max_demos=21", "sft.max_length=100"]
+    alone = check_profile(load_profile("smoke", changes), home)
+    check = check_profile(load_profile("smoke", [*changes, "machine.training_processes=2"]), home)
+    batch = check.batches["fine-tuning"]
+    assert (batch.micro_batch, batch.accumulation, batch.processes) == (2, 2, 2)
+    assert (batch.episodes, batch.tokens, batch.steps) == (8, 800, 3)
+    assert check.memory["fine-tuning"].gradients == 2 * alone.memory["fine-tuning"].gradients
+    assert check.memory["updates"] == alone.memory["updates"]
+
+
 @pytest.mark.parametrize(
     ("change", "what", "verdict"),
     [
         ("sft.batch_size=6 sft.micro_batch=4", "sft.batch_size", "wrong"),
         ("sft.batch_size=2 sft.micro_batch=4", "sft.batch_size", "wrong"),
         ("sft.batch_size=8 sft.micro_batch=4", "sft.batch_size", None),
+        ("sft.batch_size=4 sft.micro_batch=4 machine.training_processes=2", "sft.batch_size", "wrong"),
         ("sft.frozen_layers=2", "sft.frozen_layers", "wrong"),
         ("rl.frozen_layers=3", "rl.frozen_layers", "wrong"),
         ("rl.frozen_layers=1", "rl.frozen_layers", None),

@@ -281,8 +281,7 @@ class DemosConfig(_Section):
     imperfect: Share = 0.35
     """Share of scripted episodes with a slip that the same episode mends."""
     thoughts: Literal["varied", "plain"] = "varied"
-    """Wording of scripted thoughts. `plain` words those of a kind alike: what is drawn by chance cannot be learned, and
-    a small model has no demonstrations to spend on it."""
+    """Wording of scripted thoughts. `plain` words those of a kind alike, so that nothing of them is drawn by chance."""
     fault_rate: Share = 0.02
     """Share of the valid calls that fail by chance, in a way that may pass."""
     max_likeness: Share = 0.9

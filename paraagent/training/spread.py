@@ -43,10 +43,9 @@ def spread(processes: int, along: Callable[..., object], *given: Any) -> Iterato
         raise RunError(f"machine.training_processes is {processes}, and there are {gpus} GPUs: each process takes one")
     spawning, port = get_context("spawn"), _free_port()
     told: SimpleQueue[str] = spawning.SimpleQueue()
-    ranks = range(1, processes)
     others = [
         spawning.Process(target=_compute, args=(rank, processes, port, told, along, given), daemon=True)
-        for rank in ranks
+        for rank in range(1, processes)
     ]
     before = dict(os.environ)
     try:
